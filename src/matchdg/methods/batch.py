@@ -1,0 +1,74 @@
+"""`Batch`: rows of a match table as flat inputs, and the way back to the grid of rows by domains."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from matchdg.data import DomainDataset
+
+
+@dataclass
+class Batch:
+    """B rows of a match table over K source domains; V inputs are present, V = B K where none is absent.
+
+    Inputs are flat, row by row, so that the network sees present inputs only: a placeholder for an absent one
+    would enter BatchNorm's statistics. Labels are one an input, not one a row: views of one object may carry
+    different labels where labels are noisy.
+
+    `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [B K], None where every cell is present.
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    rows: int
+    columns: int
+    classes: int
+    cells: Tensor | None = None
+
+    @classmethod
+    def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool) -> "Batch":
+        """The inputs and labels at `rows[B, K]`; `complete` promises that there is no -1 among them."""
+        positions = rows.flatten()
+        cells = None
+        if not complete:
+            cells = (positions >= 0).nonzero().flatten()
+            positions = positions[cells]
+        return cls(
+            dataset.inputs[positions],
+            dataset.labels[positions],
+            len(rows),
+            rows.shape[1],
+            len(dataset.class_names),
+            cells,
+        )
+
+    @cached_property
+    def domains(self) -> Tensor:
+        """The column of each input. Shape [V]."""
+        if self.cells is not None:
+            return self.cells % self.columns
+        return torch.arange(self.columns, device=self.labels.device).repeat(self.rows)
+
+    @cached_property
+    def mask(self) -> Tensor | None:
+        """Which cells are present, [B, K]; None where all are."""
+        if self.cells is None:
+            return None
+        flat = torch.zeros(self.rows * self.columns, dtype=torch.bool, device=self.labels.device)
+        return flat.index_fill(0, self.cells, True).view(self.rows, self.columns)
+
+    def grid(self, values: Tensor) -> Tensor:
+        """`values[V, D]` as [B, K, D], zero where absent."""
+        if self.cells is None:
+            return values.view(self.rows, self.columns, -1)
+        flat = values.new_zeros(self.rows * self.columns, values.shape[-1])
+        return flat.index_copy(0, self.cells, values).view(self.rows, self.columns, -1)
+
+    def domain_means(self, values: Tensor) -> Tensor:
+        """Mean of `values[V]` per domain, [K]; NaN for a domain with no input in this batch."""
+        if self.cells is None:
+            return values.view(self.rows, self.columns).mean(0)
+        sums = values.new_zeros(self.columns).index_add(0, self.domains, values)
+        return sums / torch.bincount(self.domains, minlength=self.columns)

@@ -1,0 +1,45 @@
+"""`Network`: a featurizer, whatever lies between, and a last linear layer; the same shape for every method."""
+
+from typing import Literal, NamedTuple
+
+from torch import Tensor, nn
+
+Layer = Literal["representation", "logits"]
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch: `representation` [N, D], the last layer's `hidden` input, `logits` [N, C]."""
+
+    representation: Tensor
+    hidden: Tensor
+    logits: Tensor
+
+    def at(self, layer: Layer) -> Tensor:
+        """The layer that a penalty is put on."""
+        return self.representation if layer == "representation" else self.logits
+
+
+class Network(nn.Module):
+    """`featurizer` gives the representation, `neck` leads to the last layer's input, `classifier` is linear."""
+
+    def __init__(self, featurizer: nn.Module, neck: nn.Module, classifier: nn.Linear, features: int) -> None:
+        super().__init__()
+        self.featurizer = featurizer
+        self.neck = neck
+        self.classifier = classifier
+        self.features = features
+
+    @property
+    def classes(self) -> int:
+        """How many classes the logits tell apart."""
+        return self.classifier.out_features
+
+    def size(self, layer: Layer) -> int:
+        """D of `Outputs.at(layer)`."""
+        return self.features if layer == "representation" else self.classes
+
+    def forward(self, inputs: Tensor) -> Outputs:
+        """`inputs` [N, …] to `Outputs`."""
+        representation = self.featurizer(inputs)
+        hidden = self.neck(representation)
+        return Outputs(representation, hidden, self.classifier(hidden))

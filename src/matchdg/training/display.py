@@ -1,0 +1,127 @@
+"""What training shows: a progress bar on a terminal, plain lines elsewhere, or nothing."""
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+from matchdg.training.records import Record
+
+
+class Display(Protocol):
+    """Told what happens; never asked."""
+
+    def start(self, title: str, epochs: int, done: int) -> None:
+        """Training begins, or goes on after `done` epochs."""
+
+    def notice(self, text: str) -> None:
+        """Something that the user should know."""
+
+    def epoch(self, record: Record) -> None:
+        """An epoch ended."""
+
+    def stop(self) -> None:
+        """Training ended, in whatever way."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def start(self, title: str, epochs: int, done: int) -> None:
+        """Nothing."""
+
+    def notice(self, text: str) -> None:
+        """Nothing."""
+
+    def epoch(self, record: Record) -> None:
+        """Nothing."""
+
+    def stop(self) -> None:
+        """Nothing."""
+
+
+class Lines:
+    """Plain lines, at most one every `seconds`, for logs and pipes."""
+
+    def __init__(self, stream: TextIO | None = None, seconds: float = 5.0) -> None:
+        self.stream = stream or sys.stderr
+        self.seconds = seconds
+        self.title, self.epochs, self.done = "", 0, 0
+        self.began = self.last = 0.0
+
+    def start(self, title: str, epochs: int, done: int) -> None:
+        """Say what starts."""
+        self.title, self.epochs, self.done = title, epochs, done
+        self.began = time.monotonic()
+        self.last = float("-inf")
+
+    def notice(self, text: str) -> None:
+        """Say it."""
+        print(f"note: {text}", file=self.stream, flush=True)
+
+    def epoch(self, record: Record) -> None:
+        """Say how far training is, if it has not been said just now."""
+        now, count = time.monotonic(), record["epoch"] + 1
+        if now - self.last < self.seconds and count < self.epochs:
+            return
+        self.last = now
+        left = (now - self.began) / max(1, count - self.done) * (self.epochs - count)
+        print(
+            f"{self.title}  epoch {count}/{self.epochs}  {summary(record)}  {left:.0f} s left",
+            file=self.stream,
+            flush=True,
+        )
+
+    def stop(self) -> None:
+        """Nothing: the last epoch has been said."""
+
+
+class Bar:
+    """A progress bar with loss, source validation accuracy and time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            TimeRemainingColumn(compact=True),
+            console=Console(stderr=True),
+        )
+        self.task: int | None = None
+
+    def start(self, title: str, epochs: int, done: int) -> None:
+        """Show the bar."""
+        self.progress.start()
+        self.task = self.progress.add_task(title, total=epochs, completed=done, numbers="")
+
+    def notice(self, text: str) -> None:
+        """Say it above the bar."""
+        self.progress.console.print(f"note: {text}", style="yellow", markup=False)
+
+    def epoch(self, record: Record) -> None:
+        """Advance the bar."""
+        if self.task is not None:
+            self.progress.update(self.task, completed=record["epoch"] + 1, numbers=summary(record))  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        """Leave the bar where it is."""
+        self.progress.stop()
+
+
+def automatic() -> Display:
+    """A bar if the error stream is a terminal, else plain lines."""
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+def summary(record: Record) -> str:
+    """Loss and source validation accuracy of an epoch.
+
+    >>> summary({"loss": 0.51234, "validation": {"a": {"accuracy": 0.9}, "b": {"accuracy": 0.8}}})
+    'loss 0.512  source validation accuracy 85.0 %'
+    """
+    accuracies = [scores["accuracy"] for scores in record["validation"].values()]
+    loss = "NaN" if record["loss"] is None else f"{record['loss']:.3f}"
+    return f"loss {loss}  source validation accuracy {100 * sum(accuracies) / len(accuracies):.1f} %"

@@ -1,0 +1,252 @@
+"""The one training loop. It asks the method for losses and the matcher for tables, and writes records."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from matchdg.core.errors import InputError
+from matchdg.data import DomainDataset, DomainSplit
+from matchdg.matching import Matcher
+from matchdg.methods import Batch, Clock
+from matchdg.training.checkpoint import Checkpoint
+from matchdg.training.display import Display
+from matchdg.training.evaluate import Scores, evaluate, matched_objective, mean_of
+from matchdg.training.objective import Objective
+from matchdg.training.optimisers import build_optimizer, set_rate
+from matchdg.training.records import Records
+from matchdg.training.seeds import stream
+from matchdg.training.settings import TrainingSettings
+
+
+@dataclass
+class Best:
+    """The epoch kept so far: its weights, its value of the criterion (lower is better), its scores."""
+
+    epoch: int = -1
+    value: float = math.inf
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    validation: Scores = field(default_factory=dict)
+
+
+class Trainer:
+    """Trains one objective on one split. `run` goes from the last checkpoint, or the beginning, to the end."""
+
+    def __init__(
+        self,
+        split: DomainSplit,
+        objective: Objective,
+        matcher: Matcher,
+        validation_matcher: Matcher | None,
+        settings: TrainingSettings,
+        seed: int,
+        fabric: Fabric,
+        display: Display,
+        records: Records,
+        checkpoint: Checkpoint | None = None,
+        checkpoint_seconds: float = 30.0,
+    ) -> None:
+        self.split, self.matcher, self.settings, self.seed = split, matcher, settings, seed
+        self.fabric, self.display, self.records = fabric, display, records
+        self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
+        self.objective = objective.to(fabric.device)
+        groups = objective.parameter_groups()
+        optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in groups.items()}
+        wrapped, *rest = fabric.setup(objective, *optimizers.values())
+        self.optimizers = dict(zip(optimizers, rest, strict=True))
+        # The wrapper converts precision and averages gradients. Where there is nothing to do it is left out:
+        # on a small network it would cost more than a penalty does.
+        plain = fabric.world_size == 1 and settings.precision == "32-true"
+        self.module = objective if plain else wrapped
+        self.train_data = _on_device(split.train, fabric.device)
+        self.table = matcher.draw(stream(seed, "matches"))
+        self.table.check(split.train)
+        self.validation_table = None
+        if settings.keep == "objective":
+            assert validation_matcher is not None
+            self.validation_table = validation_matcher.draw(stream(seed, "validation matches"))
+        self.best = Best()
+        self.step = self.epoch = 0
+        self.diverged = False
+
+    def run(self, title: str) -> Best:
+        """Train to the end and return what was kept."""
+        self._resume()
+        self.display.start(title, self.settings.epochs, self.epoch)
+        saved = time.monotonic()
+        try:
+            while self.epoch < self.settings.epochs and not self._exhausted():
+                self._run_epoch()
+                self.epoch += 1
+                if self.checkpoint and time.monotonic() - saved >= self.checkpoint_seconds:
+                    self._save()
+                    saved = time.monotonic()
+        finally:
+            self.display.stop()
+        if self.best.epoch < 0:
+            raise InputError(
+                f"training diverged in its first epoch (loss is not a number); lower training.learning_rate "
+                f"(now {self.settings.learning_rate}) or the method's penalty"
+            )
+        return self.best
+
+    def _exhausted(self) -> bool:
+        patience = self.settings.patience
+        return self.diverged or (patience is not None and self.epoch - self.best.epoch > patience)
+
+    def _run_epoch(self) -> None:
+        began = time.monotonic()
+        for optimizer in self.optimizers.values():
+            set_rate(optimizer, self.settings.rate(self.epoch))
+        terms = self._train_epoch()
+        seconds = time.monotonic() - began
+        validation = evaluate(self.objective, self.split.validation, self.fabric)
+        value = self._criterion(validation)
+        loss = terms.pop("loss")
+        self.diverged = not math.isfinite(loss)
+        if value < self.best.value or (self.settings.keep == "last" and not self.diverged):
+            weights = {key: tensor.detach().clone() for key, tensor in self.objective.network.state_dict().items()}
+            self.best = Best(self.epoch, value, weights, validation)
+        record = {
+            "epoch": self.epoch,
+            "loss": loss,
+            "terms": terms,
+            "validation": validation,
+            "criterion": value,
+            "kept": self.best.epoch == self.epoch,
+            "learning_rate": self.settings.rate(self.epoch),
+            "seconds": round(seconds, 4),
+        }
+        if self.fabric.is_global_zero:
+            self.records.append(record)
+        self.display.epoch(record)
+
+    def _train_epoch(self) -> dict[str, Any]:
+        """One pass over the match table; the mean of every term, per domain where it has domains."""
+        if self.settings.redraw == "epoch":
+            self.table = self.matcher.draw(stream(self.seed, "matches", self.epoch))
+        logged: dict[str, list[Tensor]] = {}
+        self.objective.train()
+        clock = Clock(self.step, self.epoch, self.settings.epochs)
+        for rows, share in self._batches():
+            batch = Batch.gather(self.train_data, rows, self.table.complete)
+            turn = self.objective.method.turn(self.step)
+            clock.step = self.step
+            total, terms = self.module(batch, clock)
+            if share != 1.0:
+                total = total * share
+            optimizer = self.optimizers[turn]
+            optimizer.zero_grad()
+            self.fabric.backward(total)
+            optimizer.step()
+            if turn == "network":
+                logged.setdefault("loss", []).append(total.detach())
+            for name, value in terms.items():
+                logged.setdefault(name, []).append(value.detach() * share)
+            self.step += 1
+        return self._means(logged)
+
+    def _batches(self) -> Iterator[tuple[Tensor, float]]:
+        """This process's rows of each batch, and how much they count: 1 where all processes have equally many.
+
+        Batches are of nearly equal size, at most `batch_rows`, so that no remnant of a few rows makes a step.
+        """
+        order = torch.randperm(len(self.table), generator=stream(self.seed, "order", self.epoch))
+        rows = self.table.rows[order].to(self.fabric.device)
+        world, rank = self.fabric.world_size, self.fabric.global_rank
+        for batch in rows.tensor_split(-(-len(rows) // self.settings.batch_rows)):
+            if world == 1:
+                yield batch, 1.0
+            else:
+                part = batch.tensor_split(world)[rank]
+                yield part, len(part) * world / len(batch)
+
+    def _means(self, logged: dict[str, list[Tensor]]) -> dict[str, Any]:
+        means: dict[str, Any] = {"loss": math.nan}
+        for name, values in logged.items():
+            mean = torch.stack(values).float().nanmean(0) if name != "loss" else torch.stack(values).float().mean()
+            if self.fabric.world_size > 1:
+                mean = self.fabric.all_reduce(mean, reduce_op="mean")  # type: ignore[assignment]
+            if mean.dim() == 0:
+                means[name] = mean.item()
+            else:
+                means[name] = dict(zip(self.split.sources, mean.tolist(), strict=True))
+        return means
+
+    def _criterion(self, validation: Scores) -> float:
+        """What the kept epoch minimises; NaN never is smaller, so a diverged epoch is not kept."""
+        keep = self.settings.keep
+        if keep == "last":
+            return -float(self.epoch)
+        if keep == "objective":
+            assert self.validation_table is not None
+            return matched_objective(
+                self.objective,
+                self.split.validation,
+                self.validation_table,
+                self._final_clock(),
+                self.settings.batch_rows,
+            )
+        scores = validation
+        if self.settings.selection == "target":
+            tested = evaluate(self.objective, self.split.test, self.fabric)
+            scores = {name: tested[name] for name in self.split.targets}
+        return mean_of(scores, "loss") if keep == "loss" else -mean_of(scores, "accuracy")
+
+    def _final_clock(self) -> Clock:
+        """The end of training, in the network's turn: full penalties, so that epochs are comparable."""
+        step = next(step for step in range(1024) if self.objective.method.turn(step) == "network")
+        return Clock(step, self.settings.epochs - 1, self.settings.epochs)
+
+    def _save(self) -> None:
+        if not self.fabric.is_global_zero:
+            return
+        assert self.checkpoint is not None
+        self.checkpoint.save(
+            {
+                "epoch": self.epoch,
+                "step": self.step,
+                "diverged": self.diverged,
+                "objective": self.objective.state_dict(),
+                "optimizers": {turn: optimizer.state_dict() for turn, optimizer in self.optimizers.items()},
+                "best": vars(self.best),
+                "random": torch.get_rng_state(),
+                "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            }
+        )
+
+    def _resume(self) -> None:
+        state, said = self.checkpoint.load() if self.checkpoint else (None, [])
+        for text in said:
+            self.display.notice(text)
+        if self.fabric.is_global_zero:
+            self.records.rewind(0 if state is None else state["epoch"])
+        if state is None:
+            return
+        self.epoch, self.step, self.diverged = state["epoch"], state["step"], state["diverged"]
+        self.objective.load_state_dict(state["objective"])
+        for turn, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state["optimizers"][turn])
+        self.best = Best(**state["best"])
+        torch.set_rng_state(state["random"].cpu())
+        if state["cuda_random"]:
+            torch.cuda.set_rng_state_all([part.cpu() for part in state["cuda_random"]])
+
+
+def _on_device(dataset: DomainDataset, device: torch.device) -> DomainDataset:
+    """The data where training happens, if they are in memory; the match table stays positions either way."""
+    if device.type == "cpu" or not isinstance(dataset.inputs, Tensor):
+        return dataset
+    return DomainDataset(
+        dataset.inputs.to(device),
+        dataset.labels.to(device),
+        dataset.domains.to(device),
+        None,
+        dataset.class_names,
+        dataset.domain_names,
+    )
