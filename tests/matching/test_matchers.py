@@ -61,9 +61,7 @@ class TestFamily:
         assert (slab.domains[inputs[0]] == tables[0].anchors).all()
 
     def test_a_class_that_all_but_one_domain_lack(self, name):
-        data = DomainDataset.from_arrays(
-            torch.zeros(6, 1), [0, 0, 0, 1, 1, 1], [0, 1, 2, 1, 1, 1], [0, 0, 0, 1, 2, 3]
-        )
+        data = DomainDataset.from_arrays(torch.zeros(6, 1), [0, 0, 0, 1, 1, 1], [0, 1, 2, 1, 1, 1], [0, 0, 0, 1, 2, 3])
         table = MATCHERS[name]().build(data).draw(generator())
         table.check(data)
         assert table.rows.tolist() == [
@@ -81,7 +79,7 @@ class TestFamily:
 @pytest.mark.parametrize("settings", [PerfectSettings(), PartlyPerfectSettings()])
 def test_unknown_objects_are_an_error_that_says_what_to_do(settings):
     data = DomainDataset.from_arrays([[0.0], [1.0]], [0, 0], ["a", "b"])
-    with pytest.raises(InputError, match="needs known objects.*give an object column or use the matcher 'random'"):
+    with pytest.raises(InputError, match=r"needs known objects.*give an object column or use the matcher 'random'"):
         settings.build(data)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from matchdg.training.records import Record
 
@@ -78,7 +78,7 @@ class Lines:
 class Bar:
     """A progress bar with loss, source validation accuracy and time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Any = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -88,9 +88,9 @@ class Bar:
             MofNCompleteColumn(),
             TextColumn("{task.fields[numbers]}"),
             TimeRemainingColumn(compact=True),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
         )
-        self.task: int | None = None
+        self.task: Any = None
 
     def start(self, title: str, epochs: int, done: int) -> None:
         """Show the bar."""
@@ -99,12 +99,11 @@ class Bar:
 
     def notice(self, text: str) -> None:
         """Say it above the bar."""
-        self.progress.console.print(f"note: {text}", style="yellow", markup=False)
+        self.progress.console.print(f"note: {text}", style="yellow", markup=False, highlight=False)
 
     def epoch(self, record: Record) -> None:
         """Advance the bar."""
-        if self.task is not None:
-            self.progress.update(self.task, completed=record["epoch"] + 1, numbers=summary(record))  # type: ignore[arg-type]
+        self.progress.update(self.task, completed=record["epoch"] + 1, numbers=summary(record))
 
     def stop(self) -> None:
         """Leave the bar where it is."""

@@ -54,6 +54,11 @@ class Trainer:
         self.split, self.matcher, self.settings, self.seed = split, matcher, settings, seed
         self.fabric, self.display, self.records = fabric, display, records
         self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
+        if settings.batch_rows < fabric.world_size:
+            raise InputError(
+                f"training.batch_rows is {settings.batch_rows}, expected at least {fabric.world_size}: a row for "
+                "each process"
+            )
         self.objective = objective.to(fabric.device)
         groups = objective.parameter_groups()
         optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in groups.items()}

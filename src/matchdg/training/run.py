@@ -147,8 +147,9 @@ def execute(
     if machine.devices == 1:
         return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
     fabric = _fabric(machine, settings)
-    result: RunResult = fabric.launch(_execute_launched, settings, out, machine, display or Silent())
-    return result
+    # Fabric walks through what it hands to a process and stumbles over frozen settings: plain values travel.
+    values = fabric.launch(_execute_launched, settings.dump(), str(out), machine.dump(), display or Silent())
+    return RunResult(**values)
 
 
 def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
@@ -174,9 +175,11 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
 
 
 def _execute_launched(
-    fabric: Any, settings: RunSettings, out: Path, machine: MachineSettings, display: Display
-) -> RunResult:
-    return _execute_here(settings, out, machine, display if fabric.is_global_zero else Silent(), fabric)
+    fabric: Any, settings: dict[str, Any], out: str, machine: dict[str, Any], display: Display
+) -> dict[str, Any]:
+    shown = display if fabric.is_global_zero else Silent()
+    run, process = RunSettings.parse(settings), MachineSettings.parse(machine, "machine")
+    return vars(_execute_here(run, Path(out), process, shown, fabric))
 
 
 def _execute_here(

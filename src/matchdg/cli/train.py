@@ -1,0 +1,120 @@
+"""`matchdg train`: one run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from matchdg.cli import names
+from matchdg.core.errors import InputError
+
+
+def train(
+    method: Annotated[str | None, names.option("What is minimised", names.METHODS, "--method", "-m")] = None,
+    dataset: Annotated[str | None, names.option("The data", names.DATASETS, "--dataset", "-d")] = None,
+    network: Annotated[str | None, names.option("The network", names.NETWORKS)] = None,
+    matcher: Annotated[str | None, names.option("Where matches come from", names.MATCHERS)] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", help="A setting, e.g. method.penalty=0.1 or training.epochs=20. Repeatable."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A YAML file of settings; the options above override it.", show_default=False)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of data, weights and batches.", show_default=False)] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the run; it gets a subfolder named by its settings.")] = Path(
+        "matchdg-out"
+    ),
+    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    devices: Annotated[int, typer.Option(help="Processes, one a device.")] = 1,
+    threads: Annotated[int | None, typer.Option(help="Threads a process.", show_default=False)] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train one method on one data set, and test it on the target domain.
+
+    The run is kept in a folder named by the hash of its settings: settings, records (JSONL), weights
+    (safetensors), match table, result. Run the same command again: a finished run is not repeated, an
+    interrupted one goes on where it stopped.
+
+    [bold]Examples[/bold]
+
+    matchdg train --method perfmatch
+
+    matchdg train -m irm -d slab -s method.penalty=5 -s training.epochs=50 --seed 1
+
+    matchdg train -m randmatch -d arrays -s dataset.path=mine.npz -s "dataset.targets=[hospital C]"
+    """
+    from matchdg.training import MachineSettings, RunSettings, execute, run_folder
+    from matchdg.training.display import Silent, automatic
+
+    values = read_config(config)
+    named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
+    values.update({key: value for key, value in named.items() if value is not None})
+    settings = RunSettings.parse(apply(values, set_ or []))
+    machine = MachineSettings.parse({"accelerator": accelerator, "devices": devices, "threads": threads}, "machine")
+    result = execute(settings, out, machine, Silent() if quiet or json_ else automatic())
+    show(result, run_folder(out, settings), json_)
+
+
+def read_config(path: Path | None) -> dict[str, Any]:
+    """The settings of a YAML file."""
+    import yaml
+
+    if path is None:
+        return {}
+    try:
+        values = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path} could not be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is not valid YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} holds {type(values).__name__}, expected a mapping of settings")
+    return values
+
+
+def apply(values: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
+    """`values` with "section.key=value" assignments, their values read as YAML."""
+    import yaml
+
+    from matchdg.experiments.study import override
+
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        section, dot, name = key.partition(".")
+        if not (equals and section and (name or not dot)):
+            raise InputError(f"--set {assignment!r} is not of the form section.key=value, e.g. training.epochs=20")
+        if dot and section in DEFAULTS and section not in values:
+            values[section] = DEFAULTS[section]
+        if dot and section in ("network", "matcher") and section not in values:
+            raise InputError(
+                f"--set {assignment!r} needs --{section} NAME too, so that it is clear whose setting it is"
+            )
+        try:
+            values = override(values, {key: yaml.safe_load(text)})
+        except yaml.YAMLError:
+            raise InputError(f"--set {assignment!r}: {text!r} is not a YAML value; put quotes around it") from None
+    return values
+
+
+DEFAULTS: dict[str, Any] = {"dataset": "slab", "method": "perfmatch"}
+
+
+def show(result: Any, folder: Path, as_json: bool) -> None:
+    """Print the result for a person, or a program."""
+    import json
+
+    if as_json:
+        typer.echo(json.dumps({**vars(result), "folder": str(folder)}, indent=2))
+        return
+    warning = "  (SELECTED ON THE TARGET)" if result.selection.startswith("target") else ""
+    typer.echo(f"kept epoch {result.best_epoch + 1} of {result.epochs} by {result.selection}{warning}")
+    for name, scores in result.validation.items():
+        typer.echo(f"  {name:<20} validation accuracy {100 * scores['accuracy']:6.2f} %")
+    for name, scores in result.test.items():
+        kind = "target" if name in result.targets else "source"
+        typer.echo(f"  {name:<20} test accuracy       {100 * scores['accuracy']:6.2f} %  ({kind})")
+    if result.diverged:
+        typer.echo("note: training diverged; the best epoch before that was kept", err=True)
+    typer.echo(f"run: {folder}")

@@ -1,0 +1,106 @@
+"""`Batch`: flat inputs and the way back to the grid, against loops over cells."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matchdg.data import DomainDataset
+from matchdg.methods import Batch
+
+ROWS, COLUMNS, CLASSES = 5, 3, 2
+
+
+@pytest.fixture
+def dataset():
+    count = ROWS * COLUMNS
+    labels = torch.randint(CLASSES, (count,), generator=torch.Generator().manual_seed(0))
+    return DomainDataset.from_arrays(
+        torch.randn(count, 4), labels, torch.arange(count) % COLUMNS, class_names=("0", "1")
+    )
+
+
+@pytest.fixture(params=["complete", "incomplete"])
+def rows(request):
+    rows = torch.randperm(ROWS * COLUMNS, generator=torch.Generator().manual_seed(1)).view(ROWS, COLUMNS)
+    rows = rows.sort(1).values
+    if request.param == "incomplete":
+        rows[0, 1] = rows[2, 0] = rows[2, 2] = rows[4, 1] = -1
+    return rows
+
+
+@pytest.fixture
+def batch(dataset, rows):
+    return Batch.gather(dataset, rows, complete=bool((rows >= 0).all()))
+
+
+def cells(rows):
+    """Present cells in the order of flat inputs: (row, column, position)."""
+    return [
+        (row, column, position)
+        for row, positions in enumerate(rows.tolist())
+        for column, position in enumerate(positions)
+        if position >= 0
+    ]
+
+
+def test_gather(dataset, rows, batch):
+    positions = [position for *_, position in cells(rows)]
+    assert torch.equal(batch.inputs, dataset.inputs[positions])
+    assert torch.equal(batch.labels, dataset.labels[positions])
+    assert (batch.rows, batch.columns, batch.classes) == (ROWS, COLUMNS, CLASSES)
+
+
+def test_domains(rows, batch):
+    assert batch.domains.tolist() == [column for _, column, _ in cells(rows)]
+
+
+def test_mask(rows, batch):
+    if bool((rows >= 0).all()):
+        assert batch.mask is None
+    else:
+        assert torch.equal(batch.mask, rows >= 0)
+
+
+def test_grid(rows, batch):
+    values = torch.randn(len(batch.labels), 4)
+    expected = torch.zeros(ROWS, COLUMNS, 4)
+    for value, (row, column, _) in zip(values, cells(rows), strict=True):
+        expected[row, column] = value
+    assert torch.equal(batch.grid(values), expected)
+
+
+def test_domain_means(rows, batch):
+    values = torch.randn(len(batch.labels))
+    for column, mean in enumerate(batch.domain_means(values)):
+        own = [value for value, (_, k, _) in zip(values.tolist(), cells(rows), strict=True) if k == column]
+        assert mean.item() == pytest.approx(sum(own) / len(own))
+
+
+def test_a_domain_without_inputs_has_no_mean(make_batch):
+    batch = make_batch([[0, None, 0], [1, None, None]])
+    means = batch.domain_means(torch.tensor([1.0, 2.0, 6.0]))
+    assert means[[0, 2]].tolist() == [3.5, 2.0]
+    assert means[1].isnan()
+
+
+def test_gradients_go_back_to_the_inputs_that_are_present(batch):
+    values = torch.randn(len(batch.labels), 1, requires_grad=True)
+    batch.grid(values).sum().backward()
+    assert values.grad.tolist() == [[1.0]] * len(batch.labels)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 1000))
+def test_complete_rows_give_the_same_either_way(rows, columns, seed):
+    random = torch.Generator().manual_seed(seed)
+    count = rows * columns
+    dataset = DomainDataset.from_arrays(
+        torch.randn(count, 2, generator=random), torch.zeros(count).long(), torch.arange(count) % columns
+    )
+    table = torch.arange(count).view(rows, columns)
+    quick, careful = (Batch.gather(dataset, table, complete) for complete in (True, False))
+    assert torch.equal(quick.domains, careful.domains)
+    assert torch.equal(quick.grid(quick.inputs), careful.grid(careful.inputs))
+    assert careful.mask.all()
+    torch.testing.assert_close(quick.domain_means(quick.inputs[:, 0]), careful.domain_means(careful.inputs[:, 0]))

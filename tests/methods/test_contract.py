@@ -1,0 +1,235 @@
+"""What every member of `METHODS` promises."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from sklearn.model_selection import ParameterGrid
+
+import matchdg
+from matchdg.core.settings import Settings
+from matchdg.matching import MATCHERS
+from matchdg.methods import METHODS, Clock
+from matchdg.networks import NETWORKS
+from matchdg.training.objective import Objective
+
+SHAPES = {"slab": (2,), "resnet18": (1, 32, 32)}
+DOMAINS, CLASSES = 3, 3
+WITH_PENALTY = [name for name, spec in METHODS.items() if "penalty" in spec.settings.model_fields]
+PAPER = Path(__file__).parents[2].parent / "shared" / "paper" / "hyperparameters.json"
+RESULTS = Path(matchdg.__file__).parent / "experiments" / "paper" / "results.json"
+
+
+def build(name, network="slab", **settings):
+    torch.manual_seed(0)
+    built = NETWORKS[network]().build(SHAPES[network], CLASSES)
+    spec = METHODS[name]
+    return Objective(built, spec.build(spec.settings(**settings), built, DOMAINS))
+
+
+def at_turn(objective, turn, start=0):
+    """The first step from `start` on that is `turn`'s, at the end of training, where every penalty is on."""
+    step = next(step for step in range(start, 100) if objective.method.turn(step) == turn)
+    return Clock(step, epoch=99, epochs=100)
+
+
+def network_gradients(name, batch, **settings):
+    objective = build(name, **settings)
+    total, _ = objective(batch, at_turn(objective, "network"))
+    parameters = list(objective.network.parameters())
+    return torch.autograd.grad(total, parameters)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_network_s_turn(name, network, make_batch, grid):
+    batch = make_batch(grid, CLASSES, SHAPES[network])
+    objective = build(name, network)
+    total, terms = objective(batch, at_turn(objective, "network"))
+    assert total.shape == ()
+    assert total.isfinite()
+    assert terms["classification"].shape == (DOMAINS,)
+    assert all(term.isfinite().all() and term.shape in ((), (DOMAINS,)) for term in terms.values())
+    total.backward()
+    for key, parameter in objective.network.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.isfinite().all(), key
+        assert parameter.grad.any(), key
+    for parameter in objective.parameter_groups()["network"]:
+        assert parameter.grad is not None
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_adversary_s_turn_where_there_is_one(name, network, make_batch, grid):
+    batch = make_batch(grid, CLASSES, SHAPES[network])
+    objective = build(name, network)
+    groups = objective.parameter_groups()
+    turns = {objective.method.turn(step) for step in range(20)}
+    assert turns == set(groups)
+    if "adversary" not in turns:
+        return
+    total, terms = objective(batch, at_turn(objective, "adversary"))
+    assert total.isfinite()
+    assert all(term.isfinite().all() for term in terms.values())
+    total.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in groups["adversary"])
+    assert all(parameter.grad is None for parameter in groups["network"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_domain_that_a_batch_lacks_spoils_no_gradient(name, make_batch):
+    batch = make_batch([[0, None, 1], [2, None, None], [1, None, 1]], CLASSES)
+    objective = build(name)
+    total, _ = objective(batch, at_turn(objective, "network"))
+    total.backward()
+    assert total.isfinite()
+    assert all(p.grad.isfinite().all() for p in objective.network.parameters())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_batch_of_one_input_per_row_spoils_no_gradient(name, make_batch):
+    """No row has a match: nothing is penalised, and nothing is divided by zero."""
+    batch = make_batch([[0, None, None], [1, None, None], [2, None, None]], CLASSES)
+    objective = build(name)
+    total, _ = objective(batch, at_turn(objective, "network"))
+    total.backward()
+    assert total.isfinite()
+    assert all(p.grad.isfinite().all() for p in objective.network.parameters())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_gradient_step_lowers_the_loss(name, make_batch, grid):
+    # In double precision: MMD's narrowest kernels round more than a small step changes.
+    batch = make_batch(grid, CLASSES)
+    batch.inputs = batch.inputs.double()
+    objective = build(name).double()
+    clock = at_turn(objective, "network")
+    parameters = objective.parameter_groups()["network"]
+    before, _ = objective(batch, clock)
+    for parameter, gradient in zip(parameters, torch.autograd.grad(before, parameters), strict=True):
+        parameter.data -= 1e-4 * gradient
+    assert objective(batch, clock)[0] < before
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_order_of_the_rows_does_not_matter(name, make_batch):
+    labels = [[0, 0, 1], [1, 1, 1], [2, 2, 2], [0, 0, 0]]
+    batch, order = make_batch(labels, CLASSES), [2, 0, 3, 1]
+    other = make_batch([labels[row] for row in order], CLASSES)
+    other.inputs = batch.grid(batch.inputs)[order].flatten(0, 1)
+    objective = build(name)
+    clock = at_turn(objective, "network")
+    torch.testing.assert_close(objective(batch, clock)[0], objective(other, clock)[0])
+
+
+@pytest.mark.parametrize("name", WITH_PENALTY)
+def test_with_a_penalty_of_zero_the_gradient_is_erm_s(name, make_batch, grid):
+    batch = make_batch(grid, CLASSES)
+    ours = network_gradients(name, batch, penalty=0.0)
+    torch.testing.assert_close(ours, network_gradients("erm", batch))
+
+
+@pytest.mark.parametrize("name", WITH_PENALTY)
+def test_with_a_penalty_the_gradient_is_another_one(name, make_batch, grid):
+    batch = make_batch(grid, CLASSES)
+    pairs = zip(network_gradients(name, batch, penalty=10.0), network_gradients("erm", batch), strict=True)
+    assert any(not torch.allclose(ours, erm) for ours, erm in pairs)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_parameter_groups_hold_every_parameter_once(name):
+    objective = build(name)
+    grouped = [id(p) for group in objective.parameter_groups().values() for p in group]
+    assert sorted(grouped) == sorted(id(p) for p in objective.parameters())
+
+
+@pytest.mark.parametrize("name", METHODS)
+class TestSpec:
+    def test_it_says_what_it_is(self, name):
+        spec = METHODS[name]
+        assert spec.label
+        assert spec.reference
+        assert spec.matcher in MATCHERS
+
+    def test_the_settings_have_help_and_read_back(self, name):
+        cls = METHODS[name].settings
+        assert issubclass(cls, Settings)
+        assert cls.__doc__ != Settings.__doc__
+        assert all(field.description for field in cls.model_fields.values())
+        assert cls.parse(cls().dump(), "method") == cls()
+
+    def test_the_search_grids_are_valid_settings(self, name):
+        spec = METHODS[name]
+        for grid in spec.search.values():
+            for values in ParameterGrid({key: list(choices) for key, choices in grid.items()}):
+                assert spec.settings.parse(values, "method").model_dump(include=set(values)) == values
+
+
+@pytest.fixture(scope="module")
+def paper():
+    if not PAPER.exists():
+        pytest.skip("the paper's hyper-parameters as data lie beside the repository, and are not here")
+    tables = {table["id"]: table for table in json.loads(PAPER.read_text())["tables"]}
+    assert {"slab_methods", "all_datasets", "pacs_per_test_domain"} <= set(tables)
+    return tables
+
+
+def by_label(label):
+    return next(spec for spec in METHODS.values() if spec.label == label)
+
+
+class TestPaper:
+    def test_the_slab_grids_are_those_of_table_7(self, paper):
+        names = {"lambda": "penalty"}
+        expected = {}
+        for entry in paper["slab_methods"]["entries"]:
+            key = names.get(entry["hyperparameter"], entry["hyperparameter"])
+            expected.setdefault(entry["method"], {})[key] = tuple(entry["range"])
+        assert {label: dict(by_label(label).search["slab"]) for label in expected} == expected
+
+    def test_the_other_grids_are_those_of_table_8(self, paper):
+        settings = {
+            "match_penalty": [("RandMatch", "penalty"), ("PerfMatch", "penalty")],
+            "irm_penalty": [("IRM", "penalty")],
+            "irm_threshold": [("IRM", "start_epoch")],
+        }
+        found = 0
+        for entry in paper["all_datasets"]["entries"]:
+            experiment = entry["setting"].replace("_", "-")
+            experiment = "rotated-mnist" if experiment.startswith("rotated-mnist") else experiment
+            for label, key in settings.get(entry["hyperparameter"], []):
+                assert by_label(label).search[experiment][key] == tuple(entry["range"]), (label, experiment)
+                found += 1
+        assert found == 14
+
+    def test_the_pacs_grid_is_that_of_table_10_and_holds_every_value_that_was_best(self, paper):
+        table = paper["pacs_per_test_domain"]
+        grid = by_label("RandMatch").search["pacs"]["penalty"]
+        assert grid == tuple(table["range"]["match_penalty"])
+        best = [e["optimal"]["RandMatch"] for e in table["entries"] if e["hyperparameter"] == "match_penalty"]
+        assert best
+        assert set(best) <= set(grid)
+
+
+def paper_methods(*tables):
+    """The names of methods in the paper's results, of all tables or of some."""
+    results = json.loads(RESULTS.read_text())
+    return {row["method"] for table in results if not tables or table["id"] in tables for row in table["rows"]}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_label_is_written_as_in_the_paper(name):
+    plain = {printed.casefold().replace("-", ""): printed for printed in paper_methods()}
+    label = METHODS[name].label
+    assert plain.get(label.casefold().replace("-", ""), label) == label
+
+
+def test_every_method_of_the_slab_table_is_here():
+    assert paper_methods("slab") <= {spec.label for spec in METHODS.values()}
+
+
+def test_labels_are_different():
+    labels = [spec.label for spec in METHODS.values()]
+    assert len(set(labels)) == len(labels)

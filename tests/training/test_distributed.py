@@ -1,0 +1,49 @@
+"""Two gloo processes compute what one does on the same global batches."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from matchdg.training import MachineSettings, execute, run_folder
+from matchdg.training.records import read_records
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from matchdg.training import MachineSettings, RunSettings, execute
+
+if __name__ == "__main__":
+    run = RunSettings.parse(json.loads(sys.argv[1]))
+    machine = MachineSettings(accelerator="cpu", devices=2, threads=1, checkpoint_seconds=0.0)
+    print(execute(run, Path(sys.argv[2]), machine).test)
+"""
+
+
+@pytest.mark.parametrize("method", ["perfmatch", "dann"])
+def test_two_processes_are_one(tmp_path, small_run, method):
+    """Rows a batch: 13, so that the two processes have unequal parts."""
+    dataset = {"name": "slab", "train_per_domain": 60, "validation_per_domain": 31, "test_per_domain": 41}
+    training = {"epochs": 3, "batch_rows": 13, "keep": "loss", "momentum": 0.0}
+    run = small_run(dataset=dataset, method=method, training=training)
+    script = tmp_path / "two.py"
+    script.write_text(SCRIPT)
+    arguments = [sys.executable, str(script), json.dumps(run.dump()), str(tmp_path / "two")]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stderr
+    one = execute(run, tmp_path / "one", MachineSettings(accelerator="cpu", threads=1))
+    records = [read_records(run_folder(tmp_path / out, run) / "records.jsonl") for out in ("one", "two")]
+    assert len(records[1]) == 3
+    for single, double in zip(*records, strict=True):
+        assert double["loss"] == pytest.approx(single["loss"], rel=1e-4)
+        for domain, loss in single["terms"]["classification"].items():
+            assert double["terms"]["classification"][domain] == pytest.approx(loss, rel=1e-4)
+        for domain, scores in single["validation"].items():
+            assert double["validation"][domain] == pytest.approx(scores, rel=1e-4)
+    weights = [load_file(run_folder(tmp_path / out, run) / "weights.safetensors") for out in ("one", "two")]
+    for key, value in weights[0].items():
+        assert torch.allclose(value, weights[1][key], atol=1e-5), key
+    assert one.best_epoch == json.loads((run_folder(tmp_path / "two", run) / "result.json").read_text())["best_epoch"]
