@@ -1,8 +1,8 @@
 """What a method's step costs over a bare one (forward, cross-entropy, backward, optimiser), as ratios of one run.
 
 Both steps run on the same network, batch and optimiser in alternation, so that a change of the machine's
-speed meets both; a ratio is the median over rounds of paired times. `whole` also counts what the trainer adds: gathering the batch from
-the data by its match-table rows, and keeping the terms for the records.
+speed meets both; a ratio is the median over rounds of paired times. `whole` also counts what the trainer
+adds: gathering the batch from the data by its match-table rows, and keeping the terms for the records.
 
     python benchmarks/step_overhead.py [--rounds N] [--threads N] [--out FILE]
 """
@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 
 from matchdg.core.files import write_json
 from matchdg.data import DomainDataset, DomainSplit
-from matchdg.matching import PerfectSettings
+from matchdg.matching import MATCHERS
 from matchdg.methods import METHODS, Batch, Clock
 from matchdg.networks import NETWORKS, Network
 from matchdg.training.display import Silent
@@ -66,7 +66,7 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int) -> dict[st
     trainer = Trainer(
         split=split,
         objective=objective,
-        matcher=PerfectSettings().build(split.train),
+        matcher=MATCHERS["perfect"]().build(split.train),
         validation_matcher=None,
         settings=TrainingSettings(batch_rows=rows, learning_rate=1e-4),
         seed=0,

@@ -47,7 +47,12 @@ def test_the_batch_size_does_not_matter(batch):
 
 def test_a_domain_without_inputs_is_left_out():
     data = DomainDataset(
-        torch.ones(1, 1), torch.zeros(1, dtype=torch.long), torch.zeros(1, dtype=torch.long), None, ("0", "1"), ("a", "b")
+        torch.ones(1, 1),
+        torch.zeros(1, dtype=torch.long),
+        torch.zeros(1, dtype=torch.long),
+        None,
+        ("0", "1"),
+        ("a", "b"),
     )
     assert list(evaluate(sign_objective(), data)) == ["a"]
 

@@ -94,7 +94,9 @@ def test_interrupted_then_damaged_still_ends_at_the_same_bits(tmp_path, small_ru
         with pytest.raises(KeyboardInterrupt):
             execute(run, tmp_path / "broken", EVERY_EPOCH)
     folder = run_folder(tmp_path / "broken", run)
-    for name in {"none": [], "newest": ["checkpoint.bin"], "both": ["checkpoint.bin", "checkpoint.previous.bin"]}[damage]:
+    for name in {"none": [], "newest": ["checkpoint.bin"], "both": ["checkpoint.bin", "checkpoint.previous.bin"]}[
+        damage
+    ]:
         (folder / name).write_bytes(b"garbage")
     started, said = [], []
 

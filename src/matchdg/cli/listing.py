@@ -63,7 +63,7 @@ def describe(family: str) -> list[dict[str, Any]]:
             }
             for name, spec in METHODS.items()
         ]
-    members: dict[str, Any] = {"datasets": DATASETS, "networks": NETWORKS, "matchers": MATCHERS}[family]
+    members: Any = {"datasets": DATASETS, "networks": NETWORKS, "matchers": MATCHERS}[family]
     return [
         {"name": name, "about": (cls.__doc__ or "").split("\n")[0], "settings": _settings(cls)}
         for name, cls in members.items()

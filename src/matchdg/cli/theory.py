@@ -40,7 +40,8 @@ def show(statements: list[dict[str, Any]], numbers: dict[str, Any]) -> None:
         for rule in example["rules"]:
             typer.echo(f"  {rule['rule']}")
             for key, exact in rule["exact"].items():
-                typer.echo(f"    {key:<24} exact {_number(key, exact)}   measured {_number(key, rule['measured'][key])}")
+                measured = rule["measured"][key]
+                typer.echo(f"    {key:<24} exact {_number(key, exact)}   measured {_number(key, measured)}")
         holds = "holds" if example["assumption"]["exact"]["holds"] else "does not hold"
         typer.echo(f"  the MatchDG assumption {holds} on the sources")
 

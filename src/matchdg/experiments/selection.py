@@ -27,7 +27,7 @@ def choose_point(
     points = arm.points()
     if len(points) == 1:
         return points[0], []
-    seen = []
+    seen: list[dict[str, Any]] = []
     for point in points:
         found = [results.get(arm.run(point, seed).hash) for seed in seeds]
         finished = [result for result in found if isinstance(result, RunResult)]

@@ -20,7 +20,7 @@ class Records:
 
     def append(self, record: Record) -> None:
         """Add one epoch's record; numbers that JSON has no word for become null."""
-        clean = _without_nan(record)
+        clean = without_nan(record)
         self.lines.append(clean)
         if self.path is None:
             return
@@ -54,9 +54,14 @@ def read_records(path: Path) -> list[Record]:
     return records
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """`value` with null for every number that JSON has no word for.
+
+    >>> without_nan({"loss": float("nan"), "epoch": 1})
+    {'loss': None, 'epoch': 1}
+    """
     if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
+        return {key: without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+        return [without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

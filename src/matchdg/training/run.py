@@ -24,7 +24,7 @@ from matchdg.training.display import Display, Silent
 from matchdg.training.evaluate import Scores, evaluate
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
-from matchdg.training.records import Records
+from matchdg.training.records import Records, without_nan
 from matchdg.training.settings import MachineSettings, TrainingSettings
 
 # Part of every run's name. Raise it whenever a change of the code changes numbers.
@@ -241,7 +241,7 @@ def _save(folder: Path, trainer: Trainer, result: RunResult) -> None:
     write_bytes(folder / "weights.safetensors", save(weights))
     table = {"rows": trainer.table.rows, "anchors": trainer.table.anchors}
     write_bytes(folder / "matches.safetensors", save({key: tensor.contiguous() for key, tensor in table.items()}))
-    write_json(folder / "result.json", vars(result))
+    write_json(folder / "result.json", without_nan(vars(result)))
 
 
 def _fabric(machine: MachineSettings, settings: RunSettings) -> Any:

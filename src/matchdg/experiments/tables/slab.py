@@ -48,8 +48,8 @@ def slab(budget: Budget, rule: Rule) -> Study:
     """`paper`: the paper's grids on source validation, then 10 seeds. `quick`: what that chose, 3 seeds."""
     arms = tuple(_arm(name, budget, rule) for name in GROUPS)
     if budget == "quick":
-        notes = ("Hyper-parameters are those that the paper budget chose on source validation data.",)
-        return Study("slab", "Slab data", budget, arms, seeds=(0, 1, 2), rule=rule, notes=notes)
+        note = "Hyper-parameters are those that the paper budget chose on source validation data."
+        return Study("slab", "Slab data", budget, arms, seeds=(0, 1, 2), rule=rule, notes=(note,))
     notes = (
         "Grids are the paper's (IRM: its rotated-MNIST grid; CSD: ours), searched on three other draws of the data.",
         "Sources are measured on 1000 fresh points each that neither trained nor selected anything.",

@@ -1,0 +1,67 @@
+import pytest
+
+from matchdg.experiments.runner import Failure, run_all
+from matchdg.training import RunResult
+
+
+def test_runs_once_each_and_finds_what_is_finished(study, quiet, tmp_path):
+    runs = study.search_runs()
+    first = run_all("search", [*runs, *runs], tmp_path, 1, quiet)
+    again = run_all("search", runs, tmp_path, 1, quiet)
+    assert quiet.stages == [("search", 2, 0), ("search", 2, 2)]
+    assert len(quiet.results) == 2
+    assert first == again
+
+
+def test_processes_compute_what_one_does(study, quiet, tmp_path):
+    runs = study.search_runs()
+    one = run_all("search", runs, tmp_path / "one", 1, quiet)
+    two = run_all("search", runs, tmp_path / "two", 2, quiet)
+    for name, result in one.items():
+        assert result.test == two[name].test
+
+
+def test_a_run_that_fails_does_not_stop_the_others(arm, quiet, tmp_path):
+    broken = arm(learning_rate=1e30, keep="loss").run({}, 0)
+    good = arm().run({}, 0)
+    results = run_all("seeds", [broken, good], tmp_path, 1, quiet)
+    assert isinstance(results[broken.hash], Failure)
+    assert "diverged" in results[broken.hash].message
+    assert isinstance(results[good.hash], RunResult)
+
+
+def test_an_unexpected_error_is_a_failure_with_its_kind(arm, quiet, tmp_path, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("matchdg.experiments.runner.execute", broken)
+    run = arm().run({}, 0)
+    assert run_all("seeds", [run], tmp_path, 1, quiet)[run.hash].message == "RuntimeError: boom"
+
+
+def test_an_interrupt_keeps_what_is_finished(arm, quiet, tmp_path, monkeypatch):
+    from matchdg.experiments import runner
+
+    runs = [arm().run({}, seed) for seed in range(3)]
+    real, done = runner.execute, []
+
+    def interrupted(run, *args, **kwargs):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(run)
+        return real(run, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_all("seeds", runs, tmp_path, 1, quiet)
+    run_all("seeds", runs, tmp_path, 1, quiet)
+    assert quiet.stages[-1] == ("seeds", 3, 2)
+
+
+def test_the_threads_of_the_caller_are_left_alone(arm, quiet, tmp_path):
+    import torch
+
+    before = torch.get_num_threads()
+    run_all("seeds", [arm().run({}, 0)], tmp_path, 1, quiet, threads=before + 1)
+    assert torch.get_num_threads() == before
