@@ -29,6 +29,7 @@ from matchdg.training.objective import Objective
 from matchdg.training.records import Records
 from matchdg.training.run import versions
 from matchdg.training.settings import TrainingSettings
+from matchdg.training.terms import TermMeans
 
 Step = Callable[[], None]
 
@@ -74,12 +75,11 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int) -> dict[st
         display=Silent(),
         records=Records(),
     )
-    optimizer = trainer.optimizers["network"]
-    plain = optimizer.optimizer
+    plain = trainer.optimizers["network"]
     table = trainer.table
     batch = Batch.gather(split.train, table.rows[:rows], table.complete)
     clock = Clock(0, 0, 1)
-    logged: list[torch.Tensor] = []
+    logged = TermMeans(trainer.fabric)
 
     def bare() -> None:
         loss = cross_entropy(network(batch.inputs).logits, batch.labels)
@@ -88,20 +88,13 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int) -> dict[st
         plain.step()
 
     def method() -> None:
-        loss, _ = trainer.module(batch, clock)
-        optimizer.zero_grad()
-        trainer.fabric.backward(loss)
-        optimizer.step()
+        trainer.step_on(batch, clock)
 
     def whole() -> None:
         gathered = Batch.gather(trainer.train_data, table.rows[:rows], table.complete)
-        loss, terms = trainer.module(gathered, clock)
-        optimizer.zero_grad()
-        trainer.fabric.backward(loss)
-        optimizer.step()
-        logged.extend(term.detach() for term in terms.values())
-        if len(logged) > 1000:
-            logged.clear()
+        _, terms = trainer.step_on(gathered, clock)
+        for term, value in terms.items():
+            logged.add(term, value)
 
     return {"bare": bare, "method": method, "whole": whole}
 

@@ -39,9 +39,10 @@ def test_rows_carry_the_printed_numbers_and_the_rule(outcome):
 
 def test_what_the_search_saw_is_kept(outcome):
     search = json.loads((outcome.out / "search.json").read_text())
-    assert search["ERM"] == {"chosen": {}, "seen": []}
-    assert len(search["PerfMatch"]["seen"]) == 2
-    assert search["PerfMatch"]["chosen"] == outcome.chosen["PerfMatch"]
+    assert search["failed"] == []
+    assert search["methods"]["ERM"] == {"chosen": {}, "seen": []}
+    assert len(search["methods"]["PerfMatch"]["seen"]) == 2
+    assert search["methods"]["PerfMatch"]["chosen"] == outcome.chosen["PerfMatch"]
 
 
 def test_the_same_study_goes_on_in_its_folder(outcome, study, quiet):
@@ -68,10 +69,17 @@ def test_one_seed_has_no_deviation(study, quiet, tmp_path):
 
 
 def test_a_failed_run_is_reported_and_the_table_is_of_the_others(study, arm, quiet, tmp_path):
-    broken = replace(
-        study, arms=(*study.arms, arm("mmd", "MMD", "unconditional matching", learning_rate=1e30, keep="loss"))
-    )
-    outcome = reproduce(broken, tmp_path, 1, quiet, "c")
+    mmd = arm("mmd", "MMD", "unconditional matching", learning_rate=1e30, keep="loss")
+    outcome = reproduce(replace(study, arms=(*study.arms, mmd)), tmp_path, 1, quiet, "c")
     assert len(outcome.table["failed"]) == 2
     assert outcome.table["rows"][-1]["values"] == {}
     assert outcome.table["rows"][0]["values"]["Target"]["n"] == 2
+
+
+def test_a_point_of_the_search_that_fails_is_out_and_noted_but_fails_nothing(study, arm, quiet, tmp_path):
+    mmd = arm("mmd", "MMD", "unconditional matching", {"training.learning_rate": (0.05, 1e30)}, keep="loss")
+    outcome = reproduce(replace(study, arms=(mmd,)), tmp_path, 1, quiet, "c")
+    assert outcome.chosen["MMD"] == {"training.learning_rate": 0.05}
+    assert outcome.table["failed"] == []
+    assert "1 runs of the search failed" in outcome.table["notes"][-1]
+    assert len(json.loads((tmp_path / "search.json").read_text())["failed"]) == 1

@@ -35,11 +35,11 @@ def batch(dataset, rows):
 
 
 def cells(rows):
-    """Present cells in the order of flat inputs: (row, column, position)."""
+    """Present cells in the order of flat inputs, domain by domain: (row, column, position)."""
     return [
         (row, column, position)
-        for row, positions in enumerate(rows.tolist())
-        for column, position in enumerate(positions)
+        for column, positions in enumerate(rows.T.tolist())
+        for row, position in enumerate(positions)
         if position >= 0
     ]
 
@@ -49,6 +49,24 @@ def test_gather(dataset, rows, batch):
     assert torch.equal(batch.inputs, dataset.inputs[positions])
     assert torch.equal(batch.labels, dataset.labels[positions])
     assert (batch.rows, batch.columns, batch.classes) == (ROWS, COLUMNS, CLASSES)
+
+
+def test_by_hand():
+    dataset = DomainDataset.from_arrays([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 0], ["a", "b", "c", "a"])
+    batch = Batch.gather(dataset, torch.tensor([[0, 1, -1], [3, -1, 2]]), complete=False)
+    assert batch.inputs.flatten().tolist() == [0.0, 3.0, 1.0, 2.0]
+    assert batch.labels.tolist() == [0, 0, 1, 0]
+    assert batch.domains.tolist() == [0, 0, 1, 2]
+    assert batch.cells.tolist() == [0, 1, 2, 5]
+    assert batch.mask.tolist() == [[True, True, False], [True, False, True]]
+    assert batch.grid(batch.inputs)[..., 0].tolist() == [[0.0, 1.0, 0.0], [3.0, 0.0, 2.0]]
+
+
+def test_cells_are_the_places_in_the_flattened_grid(rows, batch):
+    if bool((rows >= 0).all()):
+        assert batch.cells is None
+    else:
+        assert batch.cells.tolist() == [column * ROWS + row for row, column, _ in cells(rows)]
 
 
 def test_domains(rows, batch):
@@ -68,6 +86,7 @@ def test_grid(rows, batch):
     for value, (row, column, _) in zip(values, cells(rows), strict=True):
         expected[row, column] = value
     assert torch.equal(batch.grid(values), expected)
+    assert torch.equal(batch.grid(values.T.contiguous().T), expected)
 
 
 def test_domain_means(rows, batch):
@@ -79,7 +98,7 @@ def test_domain_means(rows, batch):
 
 def test_a_domain_without_inputs_has_no_mean(make_batch):
     batch = make_batch([[0, None, 0], [1, None, None]])
-    means = batch.domain_means(torch.tensor([1.0, 2.0, 6.0]))
+    means = batch.domain_means(torch.tensor([1.0, 6.0, 2.0]))
     assert means[[0, 2]].tolist() == [3.5, 2.0]
     assert means[1].isnan()
 

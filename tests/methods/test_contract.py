@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 import matchdg
 from matchdg.core.settings import Settings
 from matchdg.matching import MATCHERS
-from matchdg.methods import METHODS, Clock
+from matchdg.methods import METHODS, Clock, DomainLoss
 from matchdg.networks import NETWORKS
 from matchdg.training.objective import Objective
 
@@ -34,6 +34,19 @@ def at_turn(objective, turn, start=0):
     return Clock(step, epoch=99, epochs=100)
 
 
+def check_terms(terms):
+    """Scalars and per-domain losses, all finite, and none that keeps the graph of its step."""
+    for name, term in terms.items():
+        if isinstance(term, DomainLoss):
+            assert term.value.shape == (DOMAINS,), name
+            assert term.value.isfinite().all(), name
+            assert not term.logits.requires_grad, name
+        else:
+            assert term.shape == (), name
+            assert term.isfinite(), name
+            assert not term.requires_grad, name
+
+
 def network_gradients(name, batch, **settings):
     objective = build(name, **settings)
     total, _ = objective(batch, at_turn(objective, "network"))
@@ -49,8 +62,8 @@ def test_the_network_s_turn(name, network, make_batch, grid):
     total, terms = objective(batch, at_turn(objective, "network"))
     assert total.shape == ()
     assert total.isfinite()
-    assert terms["classification"].shape == (DOMAINS,)
-    assert all(term.isfinite().all() and term.shape in ((), (DOMAINS,)) for term in terms.values())
+    assert isinstance(terms["classification"], DomainLoss)
+    check_terms(terms)
     total.backward()
     for key, parameter in objective.network.named_parameters():
         assert parameter.grad is not None, key
@@ -72,7 +85,7 @@ def test_the_adversary_s_turn_where_there_is_one(name, network, make_batch, grid
         return
     total, terms = objective(batch, at_turn(objective, "adversary"))
     assert total.isfinite()
-    assert all(term.isfinite().all() for term in terms.values())
+    check_terms(terms)
     total.backward()
     assert all(parameter.grad.isfinite().all() for parameter in groups["adversary"])
     assert all(parameter.grad is None for parameter in groups["network"])
@@ -82,9 +95,11 @@ def test_the_adversary_s_turn_where_there_is_one(name, network, make_batch, grid
 def test_a_domain_that_a_batch_lacks_spoils_no_gradient(name, make_batch):
     batch = make_batch([[0, None, 1], [2, None, None], [1, None, 1]], CLASSES)
     objective = build(name)
-    total, _ = objective(batch, at_turn(objective, "network"))
+    total, terms = objective(batch, at_turn(objective, "network"))
     total.backward()
     assert total.isfinite()
+    assert terms.pop("classification").value.isnan().tolist() == [False, True, False]
+    check_terms(terms)
     assert all(p.grad.isfinite().all() for p in objective.network.parameters())
 
 
@@ -118,7 +133,7 @@ def test_the_order_of_the_rows_does_not_matter(name, make_batch):
     labels = [[0, 0, 1], [1, 1, 1], [2, 2, 2], [0, 0, 0]]
     batch, order = make_batch(labels, CLASSES), [2, 0, 3, 1]
     other = make_batch([labels[row] for row in order], CLASSES)
-    other.inputs = batch.grid(batch.inputs)[order].flatten(0, 1)
+    other.inputs = batch.grid(batch.inputs)[order].transpose(0, 1).flatten(0, 1)
     objective = build(name)
     clock = at_turn(objective, "network")
     torch.testing.assert_close(objective(batch, clock)[0], objective(other, clock)[0])

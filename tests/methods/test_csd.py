@@ -84,7 +84,7 @@ def test_prediction_is_the_network_s_own(make_batch, with_features, clock):
         method.specific.neg_()
     after = method.loss(network, batch, clock)
     assert torch.equal(network(batch.inputs).logits, logits)
-    assert torch.equal(after.terms["classification"], before.terms["classification"])
+    assert torch.equal(after.terms["classification"].value, before.terms["classification"].value)
     assert not torch.equal(after.terms["specific"], before.terms["specific"])
     assert not {id(p) for p in method.parameters()} & {id(p) for p in network.parameters()}
 

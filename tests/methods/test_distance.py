@@ -1,4 +1,4 @@
-"""`match_distance`: every kind against a loop over pairs."""
+"""`match_distance` and `match_penalty`: every kind against a loop over pairs."""
 
 from itertools import combinations
 from math import sqrt
@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchdg.methods.distance import match_distance
+from matchdg.methods.distance import match_distance, match_penalty
 
 KINDS = ("squared-l2", "l2", "l1", "cosine")
 
@@ -103,8 +103,81 @@ def test_by_hand(kind, expected):
     assert match_distance(torch.tensor([pair]), None, kind).item() == pytest.approx(expected)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 4), st.integers(2, 5), st.integers(1, 4), st.integers(0, 1000), st.floats(0.01, 100))
-def test_the_closed_form_of_squared_l2_is_the_mean_over_pairs(rows, columns, size, seed, scale):
-    values = features(rows, columns, size, seed) * scale
-    assert match_distance(values, None, "squared-l2").item() == pytest.approx(slow_distance(values, None, "squared-l2"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_penalty_of_a_batch_is_the_distance_of_its_grid(kind, make_batch, grid):
+    batch = make_batch(grid, shape=(4,))
+    values = batch.inputs.double().requires_grad_()
+    ours, slow = match_penalty(batch, values, kind), match_distance(batch.grid(values), batch.mask, kind)
+    assert ours.item() == pytest.approx(slow_distance(batch.grid(values), batch.mask, kind))
+    torch.testing.assert_close(torch.autograd.grad(ours, values), torch.autograd.grad(slow, values))
+    assert torch.autograd.gradcheck(lambda x: match_penalty(batch, x, kind), values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_one_domain_there_is_no_penalty(kind, make_batch):
+    values = torch.randn(2, 4, requires_grad=True)
+    penalty = match_penalty(make_batch([[0], [1]]), values, kind)
+    assert penalty.item() == 0
+    assert not torch.autograd.grad(penalty, values)[0].any()
+
+
+# Each gives [V, D] and its strides are others.
+LAYOUTS = {
+    "contiguous": lambda values: values.contiguous(),
+    "transposed": lambda values: values.T.contiguous().T,
+    "every other column": lambda values: values.repeat_interleave(2, 1)[:, ::2],
+    "one of many": lambda values: torch.stack([values, values], 1)[:, 0],
+}
+
+
+class TestClosedFormOfSquaredL2:
+    """On a complete batch no pair is formed: value and gradient have to be those of the pairs all the same."""
+
+    @staticmethod
+    def pairs(features):
+        """The mean over all pairs of `features[B, K, D]`, that autograd can follow."""
+        found = [(row[j] - row[k]).square().sum() for row in features for j, k in combinations(range(len(row)), 2)]
+        return torch.stack(found).mean()
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("columns", [2, 3, 4, 5])
+    @pytest.mark.parametrize(("rows", "size"), [(1, 1), (1, 3), (4, 1), (4, 3)])
+    def test_value_and_gradient_are_exact(self, layout, columns, rows, size, make_batch):
+        batch = make_batch([[0] * columns] * rows)
+        leaf = torch.randn(rows * columns, size, dtype=torch.float64, requires_grad=True)
+        values = LAYOUTS[layout](leaf)
+        expected = self.pairs(batch.grid(values))
+        exact = {"rtol": 1e-12, "atol": 1e-13}
+        for ours in (
+            match_penalty(batch, values, "squared-l2"),
+            match_distance(batch.grid(values), batch.mask, "squared-l2"),
+        ):
+            torch.testing.assert_close(ours, expected, **exact)
+            gradients = (torch.autograd.grad(3 * part, leaf, retain_graph=True) for part in (ours, expected))
+            torch.testing.assert_close(*gradients, **exact)
+
+    @pytest.mark.parametrize("columns", [2, 3, 4, 5])
+    def test_finite_differences(self, columns, make_batch):
+        batch = make_batch([[0] * columns] * 3)
+        values = torch.randn(3 * columns, 2, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x: match_penalty(batch, x, "squared-l2"), values)
+
+    def test_the_distance_of_rows_that_lie_row_by_row_is_the_same(self):
+        values = features(size=1)
+        for laid_out in (values, values.transpose(0, 1).contiguous().transpose(0, 1)):
+            torch.testing.assert_close(match_distance(laid_out, None, "squared-l2"), self.pairs(values))
+
+    def test_it_needs_no_gradient(self, make_batch):
+        values = torch.randn(6, 4, dtype=torch.float64)
+        batch = make_batch([[0, 0, 0], [1, 1, 1]])
+        torch.testing.assert_close(match_penalty(batch, values, "squared-l2"), self.pairs(batch.grid(values)))
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.integers(1, 4), st.integers(2, 5), st.integers(1, 4), st.integers(0, 1000), st.floats(0.01, 100))
+    def test_any_shape_and_scale(self, make_batch, rows, columns, size, seed, scale):
+        batch = make_batch([[0] * columns] * rows)
+        values = features(rows, columns, size, seed) * scale
+        flat = values.transpose(0, 1).flatten(0, 1)
+        expected = pytest.approx(slow_distance(values, None, "squared-l2"))
+        assert match_penalty(batch, flat, "squared-l2").item() == expected
+        assert match_distance(values, None, "squared-l2").item() == expected

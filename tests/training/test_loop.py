@@ -188,7 +188,7 @@ def test_too_few_rows_for_the_processes(tmp_path, small_run):
     class TwoProcesses(Fabric):
         world_size = 2
 
-    with pytest.raises(InputError, match="batch_rows is 1, expected at least 2"):
+    with pytest.raises(InputError, match="a batch has 1 rows, expected at least 2"):
         Trainer(
             split=split,
             objective=build_objective(run, split),

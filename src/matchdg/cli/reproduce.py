@@ -69,7 +69,5 @@ def reproduce(
     else:
         print_table(outcome.table)
         typer.echo(f"report: {report.resolve()}")
-    for failure in outcome.table["failed"]:
-        typer.echo(f"failed: run {failure['run']}: {failure['message']}", err=True)
     if outcome.table["failed"]:
         raise typer.Exit(1)

@@ -67,16 +67,24 @@ def reproduce(study: Study, out: Path, jobs: int, display: StudyDisplay, command
     finals = [arm.run(chosen[arm.label], seed) for arm in study.arms for seed in study.seeds]
     results = run_all("seeds", finals, out, jobs, display, threads)
     table = build_table(study, chosen, results)
-    failures = {name: result for name, result in {**searched, **results}.items() if isinstance(result, Failure)}
+    out_of_search = failures(searched)
+    if out_of_search:
+        note = f"{len(out_of_search)} runs of the search failed, so their points were out; search.json names them."
+        table["notes"].append(note)
     table |= {
         "command": command,
         "versions": versions(),
         "seconds": round(time.monotonic() - began, 1),
-        "failed": [vars(failure) for failure in failures.values()],
+        "failed": failures(results),
     }
-    write_json(out / "search.json", search)
+    write_json(out / "search.json", {"methods": search, "failed": out_of_search})
     write_json(out / "table.json", table)
     return Outcome(study, out, table, chosen)
+
+
+def failures(results: Results) -> list[dict[str, str]]:
+    """The runs that raised, as plain values."""
+    return [vars(result) for result in results.values() if isinstance(result, Failure)]
 
 
 def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Results) -> dict[str, Any]:

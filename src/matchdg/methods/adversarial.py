@@ -61,11 +61,11 @@ class Adversarial(Method):
             with torch.no_grad():
                 features = network(batch.inputs).at(self.settings.layer)
             total, domain = self._discriminate(features, batch)
-            return Loss(total, {"domain": domain})
+            return Loss(total, {"domain": domain.detach()})
         outputs = network(batch.inputs)
         mean, per_domain = classification(batch, outputs.logits)
         total, domain = self._discriminate(outputs.at(self.settings.layer), batch)
-        return Loss(mean - self.settings.penalty * total, {"classification": per_domain, "domain": domain})
+        return Loss(mean - self.settings.penalty * total, {"classification": per_domain, "domain": domain.detach()})
 
     def _discriminate(self, features: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():

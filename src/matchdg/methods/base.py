@@ -1,9 +1,10 @@
 """What a method is: a loss made of named terms, on any network, and at most some parameters of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -23,12 +24,36 @@ class Clock:
     epochs: int
 
 
-@dataclass(frozen=True)
-class Loss:
-    """`total` is minimised; `terms` are logged under their names, unweighted: scalars, or [K] one a domain."""
+class DomainLoss:
+    """The cross-entropy of one batch per domain, for the records: computed when they are read, many steps at once.
+
+    On a small network computing it at every step would be felt.
+    """
+
+    def __init__(self, batch: Batch, logits: Tensor) -> None:
+        self.logits, self.labels, self.domains, self.columns = logits, batch.labels, batch.domains, batch.columns
+
+    @staticmethod
+    def sums(losses: "Sequence[DomainLoss]") -> Tensor:
+        """Over all inputs of `losses`: the sum of their cross-entropy and their number per domain, [2, K]."""
+        logits = torch.cat([loss.logits for loss in losses]).float()
+        values = cross_entropy(logits, torch.cat([loss.labels for loss in losses]), reduction="none")
+        both = torch.stack([values, torch.ones_like(values)])
+        domains = torch.cat([loss.domains for loss in losses])
+        return both.new_zeros(2, losses[0].columns).index_add(1, domains, both)
+
+    @property
+    def value(self) -> Tensor:
+        """The mean per domain, [K]; NaN for a domain without an input in the batch."""
+        total, count = self.sums([self])
+        return total / count
+
+
+class Loss(NamedTuple):
+    """`total` is minimised; `terms` are logged under their names, unweighted, as scalars or per domain."""
 
     total: Tensor
-    terms: dict[str, Tensor]
+    terms: dict[str, Tensor | DomainLoss]
 
 
 class Method(nn.Module):
@@ -69,14 +94,12 @@ class MethodSpec:
     search: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
 
 
-def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy: its mean over the batch, and its means per domain [K]. `logits[V, C]`."""
-    losses = cross_entropy(logits, batch.labels, reduction="none")
-    per_domain = batch.domain_means(losses)
-    return (per_domain.mean() if batch.cells is None else losses.mean()), per_domain
+def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, DomainLoss]:
+    """Cross-entropy: its mean over the batch, and, for the records, its means per domain. `logits[V, C]`."""
+    return cross_entropy(logits, batch.labels), DomainLoss(batch, logits.detach())
 
 
 def with_penalty(batch: Batch, logits: Tensor, name: str, penalty: Tensor, weight: float) -> Loss:
     """The form of most methods: ERM + weight * penalty."""
     mean, per_domain = classification(batch, logits)
-    return Loss(mean + weight * penalty, {"classification": per_domain, name: penalty})
+    return Loss(torch.add(mean, penalty, alpha=weight), {"classification": per_domain, name: penalty.detach()})

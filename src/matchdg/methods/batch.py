@@ -1,7 +1,7 @@
 """`Batch`: rows of a match table as flat inputs, and the way back to the grid of rows by domains."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -13,11 +13,11 @@ from matchdg.data import DomainDataset
 class Batch:
     """B rows of a match table over K source domains; V inputs are present, V = B K where none is absent.
 
-    Inputs are flat, row by row, so that the network sees present inputs only: a placeholder for an absent one
-    would enter BatchNorm's statistics. Labels are one an input, not one a row: views of one object may carry
+    Inputs are flat, domain by domain, so that the network sees present inputs only: a placeholder for an absent
+    one would enter BatchNorm's statistics. Labels are one an input, not one a row: views of one object may carry
     different labels where labels are noisy.
 
-    `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [B K], None where every cell is present.
+    `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [K B], None where every cell is present.
     """
 
     inputs: Tensor
@@ -30,7 +30,7 @@ class Batch:
     @classmethod
     def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool) -> "Batch":
         """The inputs and labels at `rows[B, K]`; `complete` promises that there is no -1 among them."""
-        positions = rows.flatten()
+        positions = rows.T.flatten()
         cells = None
         if not complete:
             cells = (positions >= 0).nonzero().flatten()
@@ -44,12 +44,17 @@ class Batch:
             cells,
         )
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on `device`."""
+        cells = None if self.cells is None else self.cells.to(device)
+        return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device), cells=cells)
+
     @cached_property
     def domains(self) -> Tensor:
         """The column of each input. Shape [V]."""
         if self.cells is not None:
-            return self.cells % self.columns
-        return torch.arange(self.columns, device=self.labels.device).repeat(self.rows)
+            return self.cells // self.rows
+        return _domains_of_complete(self.rows, self.columns, self.labels.device)
 
     @cached_property
     def mask(self) -> Tensor | None:
@@ -57,18 +62,23 @@ class Batch:
         if self.cells is None:
             return None
         flat = torch.zeros(self.rows * self.columns, dtype=torch.bool, device=self.labels.device)
-        return flat.index_fill(0, self.cells, True).view(self.rows, self.columns)
+        return flat.index_fill(0, self.cells, True).view(self.columns, self.rows).T
 
     def grid(self, values: Tensor) -> Tensor:
         """`values[V, D]` as [B, K, D], zero where absent."""
         if self.cells is None:
-            return values.view(self.rows, self.columns, -1)
+            return values.view(self.columns, self.rows, -1).transpose(0, 1)
         flat = values.new_zeros(self.rows * self.columns, values.shape[-1])
-        return flat.index_copy(0, self.cells, values).view(self.rows, self.columns, -1)
+        return flat.index_copy(0, self.cells, values).view(self.columns, self.rows, -1).transpose(0, 1)
 
     def domain_means(self, values: Tensor) -> Tensor:
         """Mean of `values[V]` per domain, [K]; NaN for a domain with no input in this batch."""
         if self.cells is None:
-            return values.view(self.rows, self.columns).mean(0)
+            return values.view(self.columns, self.rows).mean(1)
         sums = values.new_zeros(self.columns).index_add(0, self.domains, values)
         return sums / torch.bincount(self.domains, minlength=self.columns)
+
+
+@cache
+def _domains_of_complete(rows: int, columns: int, device: torch.device) -> Tensor:
+    return torch.arange(columns, device=device).repeat_interleave(rows)

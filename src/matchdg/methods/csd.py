@@ -51,7 +51,9 @@ class Csd(Method):
         specific, _ = classification(batch, outputs.logits + offsets)
         orthogonal = orthonormality(network.classifier.weight, self.specific)
         total = mean + self.settings.specific_weight * specific + self.settings.orthogonality * orthogonal
-        return Loss(total, {"classification": per_domain, "specific": specific, "orthogonality": orthogonal})
+        return Loss(
+            total, {"classification": per_domain, "specific": specific.detach(), "orthogonality": orthogonal.detach()}
+        )
 
 
 # The paper does not say which settings CSD was run with; these grids are ours.

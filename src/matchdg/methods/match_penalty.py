@@ -5,7 +5,7 @@ from pydantic import Field
 from matchdg.core.settings import Settings
 from matchdg.methods.base import Clock, Loss, Method, with_penalty
 from matchdg.methods.batch import Batch
-from matchdg.methods.distance import Distance, match_distance
+from matchdg.methods.distance import Distance, match_penalty
 from matchdg.networks import Layer, Network
 
 
@@ -35,8 +35,7 @@ class MatchPenalty(Method):
     def loss(self, network: Network, batch: Batch, clock: Clock) -> Loss:
         """Cross-entropy plus the weighted match distance."""
         outputs = network(batch.inputs)
-        features = batch.grid(outputs.at(self.settings.layer))
-        penalty = match_distance(features, batch.mask, self.settings.distance)
+        penalty = match_penalty(batch, outputs.at(self.settings.layer), self.settings.distance)
         return with_penalty(batch, outputs.logits, "match", penalty, self.weight(clock))
 
 

@@ -46,7 +46,8 @@ class StudyLines:
 class StudyBar:
     """A progress bar with runs done, failed and time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Any = None) -> None:
+        self.console = console
         self.progress: Any = None
         self.task: Any = None
         self.failed = 0
@@ -66,7 +67,7 @@ class StudyBar:
             TextColumn("{task.fields[failed]}"),
             TimeRemainingColumn(),
         )
-        self.progress = Progress(*columns, console=Console(stderr=True))
+        self.progress = Progress(*columns, console=self.console or Console(stderr=True))
         self.progress.start()
         self.task = self.progress.add_task(stage, total=total, completed=done, failed="")
 

@@ -63,8 +63,7 @@ def matched_objective(
     total, count = torch.zeros((), dtype=torch.float64, device=device), len(table)
     with evaluation_mode(objective):
         for rows in table.rows.split(batch_rows):
-            batch = Batch.gather(dataset, rows, table.complete)
-            batch.inputs, batch.labels = batch.inputs.to(device), batch.labels.to(device)
+            batch = Batch.gather(dataset, rows, table.complete).to(device)
             total += objective(batch, clock)[0].double() * len(rows) / count
     return float(total)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from matchdg.core.errors import InputError
 from matchdg.data import DomainDataset, DomainSplit
 from matchdg.matching import Matcher
-from matchdg.methods import Batch, Clock
+from matchdg.methods import Batch, Clock, DomainLoss, Turn
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.display import Display
 from matchdg.training.evaluate import Scores, evaluate, matched_objective, mean_of
@@ -22,6 +22,7 @@ from matchdg.training.optimisers import build_optimizer, set_rate
 from matchdg.training.records import Records
 from matchdg.training.seeds import stream
 from matchdg.training.settings import TrainingSettings
+from matchdg.training.terms import TermMeans
 
 
 @dataclass
@@ -54,23 +55,25 @@ class Trainer:
         self.split, self.matcher, self.settings, self.seed = split, matcher, settings, seed
         self.fabric, self.display, self.records = fabric, display, records
         self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
-        if settings.batch_rows < fabric.world_size:
-            raise InputError(
-                f"training.batch_rows is {settings.batch_rows}, expected at least {fabric.world_size}: a row for "
-                "each process"
-            )
         self.objective = objective.to(fabric.device)
-        groups = objective.parameter_groups()
-        optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in groups.items()}
-        wrapped, *rest = fabric.setup(objective, *optimizers.values())
-        self.optimizers = dict(zip(optimizers, rest, strict=True))
-        # The wrapper converts precision and averages gradients. Where there is nothing to do it is left out:
-        # on a small network it would cost more than a penalty does.
-        plain = fabric.world_size == 1 and settings.precision == "32-true"
-        self.module = objective if plain else wrapped
+        self.groups = objective.parameter_groups()
+        self.optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in self.groups.items()}
+        self.module: nn.Module = objective
+        # Fabric's wrappers convert precision and average gradients. Where there is nothing to do they are left
+        # out: on a small network they would cost more than a penalty does.
+        self.plain = fabric.world_size == 1 and settings.precision == "32-true"
+        if not self.plain:
+            self.module, *wrapped = fabric.setup(objective, *self.optimizers.values())
+            self.optimizers = dict(zip(self.optimizers, wrapped, strict=True))
         self.train_data = _on_device(split.train, fabric.device)
         self.table = matcher.draw(stream(seed, "matches"))
         self.table.check(split.train)
+        fewest = len(self.table) // self._count_batches()
+        if fewest < fabric.world_size:
+            raise InputError(
+                f"a batch has {fewest} rows, expected at least {fabric.world_size}, one for each process; "
+                f"raise training.batch_rows (now {settings.batch_rows}) or use fewer devices"
+            )
         self.validation_table = None
         if settings.keep == "objective":
             assert validation_matcher is not None
@@ -135,26 +138,39 @@ class Trainer:
         """One pass over the match table; the mean of every term, per domain where it has domains."""
         if self.settings.redraw == "epoch":
             self.table = self.matcher.draw(stream(self.seed, "matches", self.epoch))
-        logged: dict[str, list[Tensor]] = {}
+        logged = TermMeans(self.fabric)
         self.objective.train()
         clock = Clock(self.step, self.epoch, self.settings.epochs)
         for rows, share in self._batches():
             batch = Batch.gather(self.train_data, rows, self.table.complete)
             turn = self.objective.method.turn(self.step)
             clock.step = self.step
-            total, terms = self.module(batch, clock)
-            if share != 1.0:
-                total = total * share
-            optimizer = self.optimizers[turn]
-            optimizer.zero_grad()
-            self.fabric.backward(total)
-            optimizer.step()
+            total, terms = self.step_on(batch, clock, turn, share)
             if turn == "network":
-                logged.setdefault("loss", []).append(total.detach())
+                logged.add("loss", total.detach())
             for name, value in terms.items():
-                logged.setdefault(name, []).append(value.detach() * share)
+                logged.add(name, value, share)
             self.step += 1
-        return self._means(logged)
+        return logged.means(self.split.sources)
+
+    def step_on(
+        self, batch: Batch, clock: Clock, turn: Turn = "network", share: float = 1.0
+    ) -> tuple[Tensor, dict[str, Tensor | DomainLoss]]:
+        """One step: forward, backward, optimiser. The total loss and its terms."""
+        total, terms = self.module(batch, clock)
+        if share != 1.0:
+            total = total * share
+        for parameter in self.groups[turn]:
+            parameter.grad = None
+        if self.plain:
+            total.backward()
+        else:
+            self.fabric.backward(total)
+        self.optimizers[turn].step()
+        return total, terms
+
+    def _count_batches(self) -> int:
+        return -(-len(self.table) // self.settings.batch_rows)
 
     def _batches(self) -> Iterator[tuple[Tensor, float]]:
         """This process's rows of each batch, and how much they count: 1 where all processes have equally many.
@@ -164,24 +180,12 @@ class Trainer:
         order = torch.randperm(len(self.table), generator=stream(self.seed, "order", self.epoch))
         rows = self.table.rows[order].to(self.fabric.device)
         world, rank = self.fabric.world_size, self.fabric.global_rank
-        for batch in rows.tensor_split(-(-len(rows) // self.settings.batch_rows)):
+        for batch in rows.tensor_split(self._count_batches()):
             if world == 1:
                 yield batch, 1.0
             else:
                 part = batch.tensor_split(world)[rank]
                 yield part, len(part) * world / len(batch)
-
-    def _means(self, logged: dict[str, list[Tensor]]) -> dict[str, Any]:
-        means: dict[str, Any] = {"loss": math.nan}
-        for name, values in logged.items():
-            mean = torch.stack(values).float().nanmean(0) if name != "loss" else torch.stack(values).float().mean()
-            if self.fabric.world_size > 1:
-                mean = self.fabric.all_reduce(mean, reduce_op="mean")  # type: ignore[assignment]
-            if mean.dim() == 0:
-                means[name] = mean.item()
-            else:
-                means[name] = dict(zip(self.split.sources, mean.tolist(), strict=True))
-        return means
 
     def _criterion(self, validation: Scores) -> float:
         """What the kept epoch minimises; NaN never is smaller, so a diverged epoch is not kept."""
