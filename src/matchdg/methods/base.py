@@ -30,6 +30,8 @@ class DomainLoss:
     On a small network computing it at every step would be felt.
     """
 
+    __slots__ = ("columns", "domains", "labels", "logits")
+
     def __init__(self, batch: Batch, logits: Tensor) -> None:
         self.logits, self.labels, self.domains, self.columns = logits, batch.labels, batch.domains, batch.columns
 

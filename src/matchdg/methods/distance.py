@@ -49,17 +49,19 @@ def mean_squared_l2(features: Tensor, columns: int) -> Tensor:
     """
     rows = len(features) // columns
     scale = 4.0 / (rows * (columns - 1))
-    fixed = features.detach().reshape(columns, -1)
-    ones = _ones(columns, fixed.device, fixed.dtype)
-    gradient = torch.addmm(fixed, ones, fixed, beta=scale, alpha=-scale / columns).view(-1)
-    form = torch.dot(features.reshape(-1), gradient)
-    surplus = torch.sub(form.detach(), torch.dot(gradient, gradient), alpha=0.5 / scale)
-    return form - surplus
+    flat = features.reshape(-1)
+    centring = _centring(columns, scale, flat.device, flat.dtype)
+    gradient = torch.mm(centring, flat.detach().view(columns, -1)).view(-1)
+    form = torch.dot(flat, gradient)
+    # The value is written over that of <f, g>, whose backward pass needs only f and g.
+    value = torch.dot(gradient, gradient, out=form.detach())
+    value.mul_(0.5 / scale)
+    return form
 
 
 @cache
-def _ones(columns: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    return torch.ones(columns, columns, device=device, dtype=dtype)
+def _centring(columns: int, scale: float, device: torch.device, dtype: torch.dtype) -> Tensor:
+    return scale * (torch.eye(columns, device=device, dtype=dtype) - 1.0 / columns)
 
 
 def _squared_l2(a: Tensor, b: Tensor) -> Tensor:

@@ -157,7 +157,8 @@ class Trainer:
         self, batch: Batch, clock: Clock, turn: Turn = "network", share: float = 1.0
     ) -> tuple[Tensor, dict[str, Tensor | DomainLoss]]:
         """One step: forward, backward, optimiser. The total loss and its terms."""
-        total, terms = self.module(batch, clock)
+        # A module's call looks for hooks; a plain objective has none.
+        total, terms = self.objective.forward(batch, clock) if self.plain else self.module(batch, clock)
         if share != 1.0:
             total = total * share
         for parameter in self.groups[turn]:

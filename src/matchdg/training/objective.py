@@ -16,8 +16,7 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch, clock: Clock) -> tuple[Tensor, dict[str, Tensor | DomainLoss]]:
         """The total loss and its named terms."""
-        loss = self.method.loss(self.network, batch, clock)
-        return loss.total, loss.terms
+        return self.method.loss(self.network, batch, clock)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Who is updated in whose turn: `network` always, `adversary` where the method has one."""
