@@ -78,6 +78,7 @@ def with_nan():
         (["-s", "dataset.source_noise=[0.1]"], "at least two source domains, got 1"),
         (["--seed", "-1"], "seed is -1"),
         (["--devices", "0"], "machine.devices"),
+        (["--accelerator", "mps"], "cannot be used on this machine"),
         (["--config", "absent.yaml"], "absent.yaml could not be read"),
         (["-d", "counter-example", "--network", "resnet18"], "resnet18 needs images"),
     ],

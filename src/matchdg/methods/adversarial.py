@@ -102,6 +102,7 @@ SPEC = MethodSpec(
     settings=AdversarialSettings,
     build=lambda settings, network, domains: Adversarial(settings, network, domains, conditional=False),
     search=_SEARCH,
+    adversarial=True,
 )
 
 CONDITIONAL_SPEC = MethodSpec(
@@ -110,4 +111,5 @@ CONDITIONAL_SPEC = MethodSpec(
     settings=AdversarialSettings,
     build=lambda settings, network, domains: Adversarial(settings, network, domains, conditional=True),
     search=_SEARCH,
+    adversarial=True,
 )

@@ -85,7 +85,8 @@ class MethodSpec:
     """A row of `METHODS`: everything that the rest of the house needs to know of a method.
 
     `build(settings, network, domains)` makes it; `matcher` names the match table whose rows it trains on by
-    default; `search` holds the grids of the paper by experiment ("slab", "rotated-mnist", …), as settings.
+    default; `search` holds the grids of the paper by experiment ("slab", "rotated-mnist", …), as settings;
+    `adversarial` says that it has an adversary, whose turns leave the network without a gradient.
     """
 
     label: str
@@ -94,6 +95,7 @@ class MethodSpec:
     build: Build
     matcher: str = "random"
     search: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
+    adversarial: bool = False
 
 
 def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, DomainLoss]:

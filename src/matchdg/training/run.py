@@ -247,19 +247,24 @@ def _save(folder: Path, trainer: Trainer, result: RunResult) -> None:
 def _fabric(machine: MachineSettings, settings: RunSettings) -> Any:
     from lightning_fabric import Fabric
     from lightning_fabric.strategies.ddp import DDPStrategy
+    from lightning_fabric.utilities.exceptions import MisconfigurationException
 
     strategy: Any = "auto"
     if machine.devices > 1:
         # An adversary and the network take turns, so each step leaves some parameters without a gradient.
-        strategy = DDPStrategy(
-            start_method="spawn", find_unused_parameters=METHODS[settings.method].label.endswith("DANN")
+        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=METHODS[settings.method].adversarial)
+    try:
+        return Fabric(
+            accelerator=machine.accelerator,
+            devices=machine.devices,
+            strategy=strategy,
+            precision=settings.training.precision,
         )
-    return Fabric(
-        accelerator=machine.accelerator,
-        devices=machine.devices,
-        strategy=strategy,
-        precision=settings.training.precision,
-    )
+    except (MisconfigurationException, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"accelerator {machine.accelerator!r} with {machine.devices} device(s) and precision "
+            f"{settings.training.precision!r} cannot be used on this machine: {error}"
+        ) from None
 
 
 def versions() -> dict[str, str]:

@@ -58,8 +58,8 @@ def slab(budget: Budget, rule: Rule) -> Study:
         note = "Hyper-parameters are those that the paper budget chose on source validation data."
         return Study("slab", "Slab data", budget, arms, seeds=(0, 1, 2), rule=rule, notes=(note,))
     notes = (
-        "Grids are the paper's (IRM: its rotated-MNIST grid; CSD: ours), searched on three other draws of the data. For "
-        "RandMatch and PerfMatch the search also settles whether l2 is squared and whether its weight is warmed up.",
+        "Grids are the paper's (IRM: its rotated-MNIST grid; CSD: ours), searched on three other draws of the data. "
+        "For RandMatch and PerfMatch it also settles whether l2 is squared and how its weight is warmed up.",
         "Sources are measured on 1000 fresh points each that neither trained nor selected anything.",
     )
     return Study(
