@@ -161,11 +161,11 @@ def test_the_parameter_groups_hold_every_parameter_once(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("name", METHODS)
 def test_a_method_with_an_adversary_says_so(name):
     assert METHODS[name].adversarial == (build(name).method.adversary is not None)
 
 
+@pytest.mark.parametrize("name", METHODS)
 class TestSpec:
     def test_it_says_what_it_is(self, name):
         spec = METHODS[name]
