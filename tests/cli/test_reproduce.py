@@ -50,7 +50,7 @@ def test_paper_budget_searches(matchdg, tmp_path):
     ran = matchdg("reproduce", "slab", "--budget", "paper", "--seeds", 2, "--jobs", 1, "--out", "paper")
     assert ran.code == 0, ran.err
     search = json.loads((tmp_path / "paper" / "search.json").read_text())
-    assert len(search["methods"]["PerfMatch"]["seen"]) == 3
+    assert len(search["methods"]["PerfMatch"]["seen"]) == 18
     table = json.loads((tmp_path / "paper" / "table.json").read_text())
     assert table["settings"]["seeds"] == [0, 1]
     assert "--seeds 2" in table["command"]

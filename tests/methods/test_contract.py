@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 import matchdg
 from matchdg.core.settings import Settings
 from matchdg.matching import MATCHERS
-from matchdg.methods import METHODS, Clock, DomainLoss
+from matchdg.methods import METHODS, Clock, DomainLoss, Scaled
 from matchdg.networks import NETWORKS
 from matchdg.training.objective import Objective
 
@@ -42,6 +42,7 @@ def check_terms(terms):
             assert term.value.isfinite().all(), name
             assert not term.logits.requires_grad, name
         else:
+            term = term.value if isinstance(term, Scaled) else term
             assert term.shape == (), name
             assert term.isfinite(), name
             assert not term.requires_grad, name

@@ -1,4 +1,4 @@
-"""`match_distance` and `match_penalty`: every kind against a loop over pairs."""
+"""`match_distance` and `weighted_match_penalty`: every kind against a loop over pairs."""
 
 from itertools import combinations
 from math import sqrt
@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchdg.methods.distance import match_distance, match_penalty
+from matchdg.methods import Scaled
+from matchdg.methods.distance import match_distance, weighted_match_penalty
 
 KINDS = ("squared-l2", "l2", "l1", "cosine")
 
@@ -21,6 +22,10 @@ SLOW = {
         1 - sum(x * y for x, y in zip(a, b, strict=True)) / sqrt(sum(x * x for x in a) * sum(y * y for y in b))
     ),
 }
+
+
+def match_penalty(batch, features, kind, weight=1.0):
+    return weighted_match_penalty(batch, features, kind, weight)[0]
 
 
 def slow_distance(features, mask, kind):
@@ -155,6 +160,17 @@ class TestClosedFormOfSquaredL2:
             torch.testing.assert_close(ours, expected, **exact)
             gradients = (torch.autograd.grad(3 * part, leaf, retain_graph=True) for part in (ours, expected))
             torch.testing.assert_close(*gradients, **exact)
+
+    @pytest.mark.parametrize("weight", [0.0, 0.3, 20.0])
+    def test_the_weight_is_in_the_penalty_and_not_in_the_term(self, weight, make_batch):
+        batch = make_batch([[0, 0, 0], [1, 1, 1]])
+        values = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+        weighted, term = weighted_match_penalty(batch, values, "squared-l2", weight)
+        expected = self.pairs(batch.grid(values))
+        torch.testing.assert_close(weighted, weight * expected)
+        value, factor = term if isinstance(term, Scaled) else (term, 1.0)
+        torch.testing.assert_close(value * factor, expected.detach())
+        assert not value.requires_grad
 
     @pytest.mark.parametrize("columns", [2, 3, 4, 5])
     def test_finite_differences(self, columns, make_batch):

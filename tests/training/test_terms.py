@@ -7,7 +7,7 @@ import torch
 from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
-from matchdg.methods import Batch, DomainLoss
+from matchdg.methods import Batch, DomainLoss, Scaled
 from matchdg.training.terms import FLUSH, TermMeans
 
 SOURCES = ("a", "b", "c")
@@ -53,6 +53,12 @@ def test_a_term_that_is_not_in_every_step_has_its_mean_over_those_that_it_is_in(
     for value in (1.0, 2.0, 6.0):
         terms.add("domain", torch.tensor(value))
     assert terms.means(SOURCES) == {"loss": 1.0, "domain": 3.0}
+
+
+def test_a_factor_is_in_the_mean(terms):
+    for value in (1.0, 2.0, 6.0):
+        terms.add("match", Scaled(torch.tensor(value), 0.5))
+    assert terms.means(SOURCES)["match"] == 1.5
 
 
 def test_a_share_weighs_a_scalar(terms):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from matchdg.methods import adversarial, coral, csd, erm, irm, mmd, perfmatch, randmatch
-from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Turn
+from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Scaled, Term, Turn
 from matchdg.methods.batch import Batch
 
 METHODS: Final[dict[str, MethodSpec]] = {
@@ -20,4 +20,4 @@ METHODS: Final[dict[str, MethodSpec]] = {
     "perfmatch": perfmatch.SPEC,
 }
 
-__all__ = ["METHODS", "Batch", "Clock", "DomainLoss", "Loss", "Method", "MethodSpec", "Turn"]
+__all__ = ["METHODS", "Batch", "Clock", "DomainLoss", "Loss", "Method", "MethodSpec", "Scaled", "Term", "Turn"]

@@ -51,11 +51,21 @@ class DomainLoss:
         return total / count
 
 
+class Scaled(NamedTuple):
+    """`factor * value`, the same factor in all of an epoch, so that its mean is multiplied and not every step."""
+
+    value: Tensor
+    factor: float
+
+
+Term = Tensor | DomainLoss | Scaled
+
+
 class Loss(NamedTuple):
     """`total` is minimised; `terms` are logged under their names, unweighted, as scalars or per domain."""
 
     total: Tensor
-    terms: dict[str, Tensor | DomainLoss]
+    terms: dict[str, Term]
 
 
 class Method(nn.Module):

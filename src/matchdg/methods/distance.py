@@ -1,23 +1,28 @@
 """The distance between matched representations."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from matchdg.methods.base import Scaled
 from matchdg.methods.batch import Batch
 
 Distance = Literal["squared-l2", "l2", "l1", "cosine"]
 
 
-def match_penalty(batch: Batch, features: Tensor, distance: Distance) -> Tensor:
-    """`match_distance` of a batch's `features[V, D]`, by the shortest way there is."""
+def weighted_match_penalty(
+    batch: Batch, features: Tensor, distance: Distance, weight: float
+) -> tuple[Tensor, Tensor | Scaled]:
+    """`weight` times the `match_distance` of a batch's `features[V, D]`, by the shortest way there is; and the term."""
     whole = features.dtype in (torch.float32, torch.float64)
-    if batch.cells is None and distance == "squared-l2" and batch.columns > 1 and whole:
-        return mean_squared_l2(features, batch.columns)
-    return match_distance(batch.grid(features), batch.mask, distance)
+    if batch.cells is None and distance == "squared-l2" and batch.columns > 1 and whole and weight > 0:
+        weighted, value = weighted_squared_l2(features, batch.columns, weight)
+        return weighted, Scaled(value, 1.0 / weight)
+    penalty = match_distance(batch.grid(features), batch.mask, distance)
+    return weight * penalty, penalty.detach()
 
 
 def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) -> Tensor:
@@ -39,29 +44,32 @@ def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) ->
     return distances.masked_fill(~present, 0.0).sum() / present.sum().clamp(min=1)
 
 
-def mean_squared_l2(features: Tensor, columns: int) -> Tensor:
-    r"""The same for squared l2 without pairs: $\frac{2}{B(K-1)} \sum_{b,k} \|f_{bk} - \bar f_b\|^2$.
+def weighted_squared_l2(features: Tensor, columns: int, weight: float) -> tuple[Tensor, Tensor]:
+    r"""Weight times the same for squared l2, without pairs: $\frac{2 w}{B(K-1)} \sum_{b,k} \|f_{bk} - \bar f_b\|^2$.
 
-    Its gradient is $g = s (f - \bar f)$ with $s = 4 / (B (K-1))$, and its value $\|g\|^2 / 2s$. With g held
-    constant, $\langle f, g \rangle$ has that gradient, so value and gradient take a fraction of the operations
-    that differentiating every step would; on a small network they are what a penalty costs. The second
-    derivative is not there. `features[K B, D]`, domain by domain.
+    Its gradient is $g = s (f - \bar f)$ with $s = 4 w / (B (K-1))$, and, because $f - \bar f$ sums to zero over a
+    row, its value $\langle f, g \rangle / 2$. With g held constant, $\langle f, g \rangle$ has that gradient, so value
+    and gradient take a fraction of the operations that differentiating every step would; on a small network they
+    are what a penalty costs. The second derivative is not there. `features[K B, D]`, domain by domain. Returns
+    it, and its value without a graph.
     """
-    rows = len(features) // columns
-    scale = 4.0 / (rows * (columns - 1))
-    flat = features.reshape(-1)
-    centring = _centring(columns, scale, flat.device, flat.dtype)
+    flat = features.view(-1) if features.is_contiguous() else features.reshape(-1)
+    centring, half = _constants(columns, len(features) // columns, weight, flat.device, flat.dtype)
     gradient = torch.mm(centring, flat.detach().view(columns, -1)).view(-1)
     form = torch.dot(flat, gradient)
-    # The value is written over that of <f, g>, whose backward pass needs only f and g.
-    value = torch.dot(gradient, gradient, out=form.detach())
-    value.mul_(0.5 / scale)
-    return form
+    # Halved in place: its backward pass needs f and g alone.
+    return form, form.detach().mul_(half)
 
 
-@cache
-def _centring(columns: int, scale: float, device: torch.device, dtype: torch.dtype) -> Tensor:
-    return scale * (torch.eye(columns, device=device, dtype=dtype) - 1.0 / columns)
+# A warm-up has a weight for every epoch, and batches have two sizes. Half is a tensor too: making one of a number at
+# every step is felt.
+@lru_cache(maxsize=256)
+def _constants(
+    columns: int, rows: int, weight: float, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    scale = 4.0 * weight / (rows * (columns - 1))
+    centring = scale * (torch.eye(columns, device=device, dtype=dtype) - 1.0 / columns)
+    return centring, torch.tensor(0.5, device=device, dtype=dtype)
 
 
 def _squared_l2(a: Tensor, b: Tensor) -> Tensor:

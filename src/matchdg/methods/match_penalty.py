@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from matchdg.core.settings import Settings
-from matchdg.methods.base import Clock, Loss, Method, with_penalty
+from matchdg.methods.base import Clock, Loss, Method, classification
 from matchdg.methods.batch import Batch
-from matchdg.methods.distance import Distance, match_penalty
+from matchdg.methods.distance import Distance, weighted_match_penalty
 from matchdg.networks import Layer, Network
 
 
@@ -35,8 +35,10 @@ class MatchPenalty(Method):
     def loss(self, network: Network, batch: Batch, clock: Clock) -> Loss:
         """Cross-entropy plus the weighted match distance."""
         outputs = network(batch.inputs)
-        penalty = match_penalty(batch, outputs.at(self.settings.layer), self.settings.distance)
-        return with_penalty(batch, outputs.logits, "match", penalty, self.weight(clock))
+        mean, per_domain = classification(batch, outputs.logits)
+        features = outputs.at(self.settings.layer)
+        weighted, term = weighted_match_penalty(batch, features, self.settings.distance, self.weight(clock))
+        return Loss(mean + weighted, {"classification": per_domain, "match": term})
 
 
 # The grids of the paper's tables 7 and 8.

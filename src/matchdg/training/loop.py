@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from matchdg.core.errors import InputError
 from matchdg.data import DomainDataset, DomainSplit
 from matchdg.matching import Matcher
-from matchdg.methods import Batch, Clock, DomainLoss, Turn
+from matchdg.methods import Batch, Clock, Term, Turn
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.display import Display
 from matchdg.training.evaluate import Scores, evaluate, matched_objective, mean_of
@@ -59,6 +59,7 @@ class Trainer:
         self.groups = objective.parameter_groups()
         self.optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in self.groups.items()}
         self.module: nn.Module = objective
+        self.network, self.plain_loss = objective.network, objective.method.loss
         # Fabric's wrappers convert precision and average gradients. Where there is nothing to do they are left
         # out: on a small network they would cost more than a penalty does.
         self.plain = fabric.world_size == 1 and settings.precision == "32-true"
@@ -155,10 +156,10 @@ class Trainer:
 
     def step_on(
         self, batch: Batch, clock: Clock, turn: Turn = "network", share: float = 1.0
-    ) -> tuple[Tensor, dict[str, Tensor | DomainLoss]]:
+    ) -> tuple[Tensor, dict[str, Term]]:
         """One step: forward, backward, optimiser. The total loss and its terms."""
-        # A module's call looks for hooks; a plain objective has none.
-        total, terms = self.objective.forward(batch, clock) if self.plain else self.module(batch, clock)
+        # A module's call looks for hooks, and its attributes are looked up in turn; a plain objective needs neither.
+        total, terms = self.plain_loss(self.network, batch, clock) if self.plain else self.module(batch, clock)
         if share != 1.0:
             total = total * share
         for parameter in self.groups[turn]:

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from matchdg.methods import Batch, Clock, DomainLoss, Method
+from matchdg.methods import Batch, Clock, Method, Term
 from matchdg.networks import Network
 
 
@@ -14,7 +14,7 @@ class Objective(nn.Module):
         self.network = network
         self.method = method
 
-    def forward(self, batch: Batch, clock: Clock) -> tuple[Tensor, dict[str, Tensor | DomainLoss]]:
+    def forward(self, batch: Batch, clock: Clock) -> tuple[Tensor, dict[str, Term]]:
         """The total loss and its named terms."""
         return self.method.loss(self.network, batch, clock)
 

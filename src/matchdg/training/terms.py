@@ -8,7 +8,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from matchdg.methods import DomainLoss
+from matchdg.methods import DomainLoss, Scaled, Term
 
 # Steps whose terms are kept before they are added up: bounds the memory, and spreads the work.
 FLUSH = 64
@@ -20,24 +20,28 @@ class TermMeans:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.scalars: dict[str, list[Tensor]] = {}
+        self.factors: dict[str, float] = {}
         self.domains: dict[str, list[DomainLoss]] = {}
         self.sums: dict[str, Tensor] = {}
 
-    def add(self, name: str, value: Tensor | DomainLoss, share: float = 1.0) -> None:
+    def add(self, name: str, value: Term, share: float = 1.0) -> None:
         """One step's term; `share` weighs this process's part of the batch."""
         if isinstance(value, DomainLoss):
             waiting = self.domains.setdefault(name, [])
             waiting.append(value)
             if len(waiting) == FLUSH:
                 self._flush(name)
-        else:
-            self.scalars.setdefault(name, []).append(value if share == 1.0 else value * share)
+            return
+        if isinstance(value, Scaled):
+            value, self.factors[name] = value
+        self.scalars.setdefault(name, []).append(value if share == 1.0 else value * share)
 
     def means(self, sources: Sequence[str]) -> dict[str, Any]:
         """A number for each scalar term, and numbers by source domain for the others; "loss" is always there."""
         found: dict[str, Any] = {"loss": math.nan}
         for name, values in self.scalars.items():
-            found[name] = self._reduced(torch.stack(values).float().mean(), "mean").item()
+            mean = self._reduced(torch.stack(values).float().mean(), "mean").item()
+            found[name] = mean * self.factors.get(name, 1.0)
         for name in self.domains:
             self._flush(name)
             total, count = self._reduced(self.sums[name], "sum").tolist()
