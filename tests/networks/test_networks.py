@@ -1,4 +1,4 @@
-"""The family `NETWORKS`: shapes, layers, gradients, and the two architectures as the paper has them."""
+"""The family `NETWORKS`: shapes, layers, gradients, and the architectures as their papers have them."""
 
 import pytest
 import torch
@@ -6,10 +6,21 @@ from torch import nn
 
 from matchdg.core.errors import InputError
 from matchdg.networks import NETWORKS, Network, Outputs
-from matchdg.networks.resnet import ResNet18Settings
+from matchdg.networks.domainbed import DomainBedCnnSettings
+from matchdg.networks.lenet import LeNetSettings
+from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
 from matchdg.networks.slab import SlabNetworkSettings
+from matchdg.networks.small_cnn import SmallCnnSettings
 
-SHAPES = {"slab": [(2,), (3, 4), (1, 8, 8)], "resnet18": [(1, 28, 28), (1, 32, 48), (3, 40, 40)]}
+SHAPES = {
+    "slab": [(2,), (3, 4), (1, 8, 8)],
+    "resnet18": [(1, 28, 28), (1, 32, 48), (3, 40, 40), (2, 1, 1)],
+    "resnet50": [(1, 28, 28), (3, 33, 20)],
+    "lenet": [(1, 28, 28), (1, 12, 12), (3, 13, 31)],
+    "domainbed-cnn": [(1, 28, 28), (3, 9, 14), (2, 1, 1)],
+    "small-cnn": [(1, 32, 32), (3, 13, 20), (2, 1, 1)],
+}
+IMAGES = [name for name in NETWORKS if name != "slab"]
 CASES = [(name, shape) for name in NETWORKS for shape in SHAPES[name]]
 
 
@@ -103,10 +114,95 @@ def test_resnet18_has_512_features_and_the_stem_of_its_channels(channels):
     assert network.featurizer.conv1.weight.std().item() == pytest.approx((2 / (64 * 49)) ** 0.5, rel=0.05)
 
 
+def test_resnet50_has_2048_features():
+    network = ResNet50Settings().build((1, 28, 28), 10)
+    assert network.features == network.classifier.in_features == 2048
+    assert network.featurizer.conv1.weight.shape == (64, 1, 7, 7)
+
+
+@pytest.mark.parametrize("settings", [ResNet18Settings, ResNet50Settings])
+@pytest.mark.parametrize(("stem", "side"), [("imagenet", 8), ("small", 32)])
+def test_the_stem_decides_the_positions_that_the_first_stage_sees(settings, stem, side):
+    model = settings(stem=stem).build((1, 32, 32), 2).featurizer
+    seen = []
+    model.layer1.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape))
+    with torch.no_grad():
+        model(torch.randn(2, 1, 32, 32))
+    assert seen == [(2, 64, side, side)]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_small_stem_is_a_3x3_convolution(channels):
+    network = ResNet18Settings(stem="small").build((channels, 16, 16), 2)
+    assert network.featurizer.conv1.weight.shape == (64, channels, 3, 3)
+    assert network.featurizer.conv1.stride == (1, 1)
+    assert network.featurizer.conv1.weight.std().item() == pytest.approx((2 / (64 * 9)) ** 0.5, rel=0.1)
+
+
+def test_an_unknown_stem_is_named():
+    with pytest.raises(InputError, match=r"network\.stem.*'imagenet' or 'small'"):
+        ResNet18Settings.parse({"stem": "big"}, "network")
+
+
+def sizes_of_weights(network):
+    return [tuple(parameter.shape) for name, parameter in network.named_parameters() if parameter.dim() > 1]
+
+
+def test_lenet_is_lenet_5_at_28_pixels():
+    network = LeNetSettings().build((1, 28, 28), 10)
+    assert sizes_of_weights(network) == [(6, 1, 5, 5), (16, 6, 5, 5), (120, 400), (84, 120), (10, 84)]
+    assert network.features == 84
+    assert (network(torch.randn(9, 1, 28, 28)).representation >= 0).all()
+
+
+def test_the_domainbed_network_is_that_of_its_appendix():
+    network = DomainBedCnnSettings().build((1, 28, 28), 10)
+    assert sizes_of_weights(network) == [
+        (64, 1, 3, 3), (128, 64, 3, 3), (128, 128, 3, 3), (128, 128, 3, 3), (10, 128),
+    ]  # fmt: skip
+    layers = list(network.featurizer)
+    assert [layer.stride for layer in layers if isinstance(layer, nn.Conv2d)] == [(1, 1), (2, 2), (1, 1), (1, 1)]
+    assert [layer.num_groups for layer in layers if isinstance(layer, nn.GroupNorm)] == [8] * 4
+    assert [type(layer) for layer in layers[:3]] == [nn.Conv2d, nn.ReLU, nn.GroupNorm]
+
+
+def test_the_domainbed_network_is_the_same_in_training_and_in_use():
+    """Group normalisation knows nothing of the batch."""
+    network, inputs = build("domainbed-cnn", (1, 9, 9)), torch.randn(3, 1, 9, 9)
+    torch.testing.assert_close(network(inputs).logits, network.eval()(inputs).logits)
+
+
+@pytest.mark.parametrize("shape", [(1, 32, 32), (3, 9, 20)])
+def test_the_small_cnn_summarises_positions_by_their_mean_or_by_a_linear_layer(shape):
+    mean, flat = (SmallCnnSettings(summary=summary).build(shape, 10) for summary in ("mean", "flatten"))
+    inputs = torch.randn(4, *shape)
+    assert mean.features == flat.features == 128
+    last = mean.featurizer[:9](inputs)
+    torch.testing.assert_close(mean.featurizer(inputs), last.mean((2, 3)))
+    assert flat.featurizer[10].in_features == last[0].numel()
+    assert flat(inputs).logits.shape == (4, 10)
+
+
+@pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("shape", [(2,), (28, 28), (2, 1, 28, 28)])
-def test_resnet18_wants_images(shape):
-    with pytest.raises(InputError, match=r"images of shape \(channels, height, width\).*use the network 'slab'"):
-        ResNet18Settings().build(shape, 2)
+def test_networks_on_images_want_images(name, shape):
+    with pytest.raises(
+        InputError, match=rf"{name} needs images of shape \(channels, height, width\).*use the network 'slab'"
+    ):
+        NETWORKS[name]().build(shape, 2)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("shape", [(0, 28, 28), (1, 0, 28), (1, 28, 0)])
+def test_images_have_channels_and_pixels(name, shape):
+    with pytest.raises(InputError, match=rf"{name} needs images of at least 1 channel and \d+x\d+ pixels"):
+        NETWORKS[name]().build(shape, 2)
+
+
+@pytest.mark.parametrize("shape", [(1, 11, 28), (1, 28, 11)])
+def test_lenet_wants_12_pixels(shape):
+    with pytest.raises(InputError, match=r"lenet needs images of at least .* 12x12 pixels.*use larger images"):
+        LeNetSettings().build(shape, 2)
 
 
 def test_any_three_parts_make_a_network():

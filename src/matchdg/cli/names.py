@@ -2,8 +2,8 @@
 
 import typer
 
-DATASETS = ("slab", "counter-example", "arrays")
-MATCHERS = ("random", "perfect", "partly-perfect")
+DATASETS = ("slab", "counter-example", "rotated-mnist", "rotated-fashion-mnist", "rotated-digits", "arrays")
+MATCHERS = ("random", "perfect", "partly-perfect", "nearest", "learnt")
 METHODS = (
     "erm",
     "dann",
@@ -11,14 +11,27 @@ METHODS = (
     "coral",
     "irm",
     "csd",
+    "masf",
     "randmatch",
     "cdann",
     "c-mmd",
     "c-coral",
+    "matchdg",
+    "matchdg-paper",
     "perfmatch",
 )
-NETWORKS = ("slab", "resnet18")
-TABLES = ("slab",)
+NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn")
+TABLES = (
+    "slab",
+    "rotated_mnist_resnet18",
+    "match_quality",
+    "rotated_mnist_lenet",
+    "rotated_mnist_domainbed",
+    "perfect_fraction",
+    "match_quality_phase2",
+    "match_quality_fashion_2k",
+    "iterative_ablation",
+)
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")
 
 

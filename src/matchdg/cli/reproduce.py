@@ -17,8 +17,11 @@ def reproduce(
         ),
     ],
     budget: Annotated[
-        Literal["quick", "paper"],
-        typer.Option(help="quick: chosen hyper-parameters, few seeds. paper: the paper's search, all seeds."),
+        Literal["quick", "cpu", "paper"],
+        typer.Option(
+            help="quick: minutes, smaller. cpu: the paper's sizes and seeds with smaller images, as far as a CPU "
+            "allows. paper: as printed. The table's head says what that means for it."
+        ),
     ] = "quick",
     seeds: Annotated[
         int | None, typer.Option(help="How many seeds; default: the budget's.", show_default=False)
@@ -29,6 +32,10 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder; default: matchdg-out/TABLE-BUDGET.", show_default=False)
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the runs, for tables that share some; default: OUT.", show_default=False),
     ] = None,
     selection: Annotated[
         Literal["source", "target"],
@@ -62,7 +69,7 @@ def reproduce(
     folder = out or Path("matchdg-out") / f"{table}-{budget}"
     command = f"matchdg reproduce {table} --budget {budget}" + (f" --seeds {seeds}" if seeds else "")
     command += " --selection target" if selection == "target" else ""
-    outcome = run_study(study, folder, jobs or os.cpu_count() or 1, automatic(), command)
+    outcome = run_study(study, folder, jobs or os.cpu_count() or 1, automatic(), command, store=store)
     report = write_report(outcome)
     if json_:
         typer.echo(json.dumps(outcome.table, indent=2))

@@ -5,15 +5,27 @@ from typing import Final
 from matchdg.data.arrays import ArraysSettings
 from matchdg.data.counter_example import CounterExampleSettings
 from matchdg.data.dataset import DomainDataset, Inputs
+from matchdg.data.inputs import PixelInputs
+from matchdg.data.rotated import RotatedDigitsSettings, RotatedFashionMnistSettings, RotatedMnistSettings
 from matchdg.data.slab import SlabSettings
 from matchdg.data.split import DomainSplit, split_by_domain
 
-DatasetSettings = SlabSettings | CounterExampleSettings | ArraysSettings
+DatasetSettings = (
+    SlabSettings
+    | CounterExampleSettings
+    | RotatedMnistSettings
+    | RotatedFashionMnistSettings
+    | RotatedDigitsSettings
+    | ArraysSettings
+)
 
 DATASETS: Final[dict[str, type[DatasetSettings]]] = {
     "slab": SlabSettings,
     "counter-example": CounterExampleSettings,
+    "rotated-mnist": RotatedMnistSettings,
+    "rotated-fashion-mnist": RotatedFashionMnistSettings,
+    "rotated-digits": RotatedDigitsSettings,
     "arrays": ArraysSettings,
 }
 
-__all__ = ["DATASETS", "DatasetSettings", "DomainDataset", "DomainSplit", "Inputs", "split_by_domain"]
+__all__ = ["DATASETS", "DatasetSettings", "DomainDataset", "DomainSplit", "Inputs", "PixelInputs", "split_by_domain"]

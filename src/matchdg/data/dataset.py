@@ -3,8 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from matchdg.core.errors import InputError
 
 # A label above this is taken for an identifier that was given for a class by mistake.
 MOST_CLASSES = 100_000
-_FINGERPRINT_ROWS = 4096
+_FINGERPRINT_ROWS, _FINGERPRINT_VALUES = 4096, 2**23
 
 
 class Inputs(Protocol):
@@ -27,6 +28,15 @@ class Inputs(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of inputs, then the shape of one."""
+        ...
+
+
+@runtime_checkable
+class SubsetInputs(Inputs, Protocol):
+    """Inputs that can be cut to some of them without gathering those: images kept as bytes, files on disk."""
+
+    def subset(self, positions: Tensor, /) -> Self:
+        """The inputs at `positions`, in that order, kept as they are."""
         ...
 
 
@@ -88,7 +98,8 @@ class DomainDataset:
         """A digest of the content, the same for equal data on every machine."""
         sha = hashlib.sha256(repr((self.class_names, self.domain_names)).encode())
         # In parts, because the inputs need not fit into memory.
-        for positions in torch.arange(len(self)).split(_FINGERPRINT_ROWS):
+        rows = min(_FINGERPRINT_ROWS, max(1, _FINGERPRINT_VALUES // max(1, prod(self.input_shape))))
+        for positions in torch.arange(len(self)).split(rows):
             sha.update(_bytes(self.inputs[positions]))
         for column in (self.labels, self.domains, self.objects):
             if column is not None:
@@ -98,8 +109,9 @@ class DomainDataset:
     def select(self, positions: Tensor) -> "DomainDataset":
         """The inputs at `positions`, in that order, with the same names of classes and domains."""
         objects = None if self.objects is None else self.objects[positions]
+        inputs = self.inputs
         return DomainDataset(
-            self.inputs[positions],
+            inputs.subset(positions) if isinstance(inputs, SubsetInputs) else inputs[positions],
             self.labels[positions],
             self.domains[positions],
             objects,

@@ -10,6 +10,7 @@ from typing import Any
 
 from matchdg.core.errors import InputError
 from matchdg.core.files import write_json
+from matchdg.experiments.measures import measures
 from matchdg.experiments.paper import printed_row, printed_table
 from matchdg.experiments.runner import Failure, Results, StudyDisplay, run_all
 from matchdg.experiments.selection import choose_point
@@ -20,17 +21,18 @@ from matchdg.training.run import versions
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished study: its table, and where the runs behind each row lie."""
+    """A finished study: its table, and in `store` the runs behind each row."""
 
     study: Study
     out: Path
     table: dict[str, Any]
     chosen: dict[str, dict[str, Any]]
+    store: Path
 
-    def run(self, label: str, seed: int) -> RunSettings:
-        """The run behind the row `label` for one seed."""
-        arm = next(arm for arm in self.study.arms if arm.label == label)
-        return arm.run(self.chosen[label], seed)
+    def run(self, name: str, seed: int) -> RunSettings:
+        """The run of the arm called `name` for one seed."""
+        arm = next(arm for arm in self.study.arms if arm.name == name)
+        return arm.run(self.chosen[name], seed)
 
 
 def claim_folder(study: Study, out: Path) -> None:
@@ -54,23 +56,38 @@ def claim_folder(study: Study, out: Path) -> None:
     )
 
 
-def reproduce(study: Study, out: Path, jobs: int, display: StudyDisplay, command: str, threads: int = 1) -> Outcome:
-    """Run `study` in `out` and write `table.json` and `search.json` there."""
+def reproduce(
+    study: Study,
+    out: Path,
+    jobs: int,
+    display: StudyDisplay,
+    command: str,
+    threads: int = 1,
+    store: Path | None = None,
+) -> Outcome:
+    """Run `study` and write `table.json` and `search.json` into `out`.
+
+    The runs lie in `store`, so that tables which share runs can share them; by default in `out` too.
+    """
     began = time.monotonic()
+    store = store or out
     claim_folder(study, out)
-    searched = run_all("search", study.search_runs(), out, jobs, display, threads)
+    searched = run_all("search", study.search_runs(), store, jobs, display, threads)
     chosen: dict[str, dict[str, Any]] = {}
     search: dict[str, Any] = {}
     for arm in study.arms:
-        chosen[arm.label], seen = choose_point(arm, study.search_seeds, searched, study.rule)
-        search[arm.label] = {"chosen": chosen[arm.label], "seen": seen}
-    finals = [arm.run(chosen[arm.label], seed) for arm in study.arms for seed in study.seeds]
-    results = run_all("seeds", finals, out, jobs, display, threads)
-    table = build_table(study, chosen, results)
+        chosen[arm.name], seen = choose_point(arm, study.search_seeds, searched, study.rule)
+        search[arm.name] = {"chosen": chosen[arm.name], "seen": seen}
+    finals = [(arm.run(chosen[arm.name], seed), arm.measured) for arm in study.arms for seed in study.seeds_of(arm)]
+    measured = [(run, what) for run, what in finals if what is not None]
+    results = run_all("seeds", [run for run, _ in finals], store, jobs, display, threads, measured)
+    table = build_table(study, chosen, results, store)
     out_of_search = failures(searched)
     if out_of_search:
         note = f"{len(out_of_search)} runs of the search failed, so their points were out; search.json names them."
         table["notes"].append(note)
+    if study.show_printed:
+        table["rows"] += printed_only(study.table, table["rows"])
     table |= {
         "command": command,
         "versions": versions(),
@@ -79,7 +96,26 @@ def reproduce(study: Study, out: Path, jobs: int, display: StudyDisplay, command
     }
     write_json(out / "search.json", {"methods": search, "failed": out_of_search})
     write_json(out / "table.json", table)
-    return Outcome(study, out, table, chosen)
+    return Outcome(study, out, table, chosen, store)
+
+
+def printed_only(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the paper that are not ours to run, mostly quoted from others' papers, for the comparison."""
+    ours = {(row["method"], row["group"]) for row in rows}
+    return [
+        {
+            "method": row["method"],
+            "group": row.get("group"),
+            "values": {},
+            "paper": row["values"],
+            "oracle": bool(row.get("oracle")),
+            "origin": row["origin"],
+            "selection": None,
+            "hyperparameters": {},
+        }
+        for row in printed_table(table)["rows"]
+        if (row["method"], row.get("group")) not in ours
+    ]
 
 
 def failures(results: Results) -> list[dict[str, str]]:
@@ -87,50 +123,89 @@ def failures(results: Results) -> list[dict[str, str]]:
     return [vars(result) for result in results.values() if isinstance(result, Failure)]
 
 
-def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Results) -> dict[str, Any]:
-    """The table as plain values: ours and the printed ones, by column, in percent."""
+def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Results, out: Path) -> dict[str, Any]:
+    """The table as plain values: ours and the printed ones, by column."""
     printed = printed_table(study.table)
     columns = printed["columns"]
-    units = printed["metric"]["by_column"]
-    return {
+    by_column = printed["metric"]["by_column"]
+    units = {column: by_column[column]["unit"] for column in columns}
+    table = {
         "table": study.table,
         "title": study.title,
         "columns": columns,
         "budget": study.budget,
-        "unit": "percent",
-        "higher_is_better": {column: units[column]["higher_is_better"] for column in columns},
-        "rows": [_row(study, arm, chosen[arm.label], results, columns) for arm in study.arms],
+        "about_budget": study.about_budget,
+        "unit": units[columns[0]] if len(set(units.values())) == 1 else units,
+        "higher_is_better": {column: by_column[column]["higher_is_better"] for column in columns},
+        "rows": [_row(study, arms, chosen, results, columns, out) for arms in _rows_of(study)],
         "settings": {
             "seeds": list(study.seeds),
             "search_seeds": list(study.search_seeds),
             "rule": study.selection,
             "study": study.hash,
-            "runs": {arm.label: arm.run(chosen[arm.label], study.seeds[0]).dump() for arm in study.arms},
-            "grids": {arm.label: {key: list(values) for key, values in arm.grid.items()} for arm in study.arms},
+            "runs": {arm.name: arm.run(chosen[arm.name], study.seeds[0]).dump() for arm in study.arms},
+            "grids": {arm.name: {key: list(values) for key, values in arm.grid.items()} for arm in study.arms},
         },
         "notes": list(study.notes),
     }
+    if study.extend is not None:
+        study.extend(table)
+    return table
 
 
-def _row(study: Study, arm: Arm, point: dict[str, Any], results: Results, columns: Sequence[str]) -> dict[str, Any]:
-    runs = [results.get(arm.run(point, seed).hash) for seed in study.seeds]
-    finished = [run for run in runs if isinstance(run, RunResult)]
-    values = {}
-    for column in columns:
-        accuracies = [100 * run.test[column]["accuracy"] for run in finished if column in run.test]
-        if accuracies:
-            std = statistics.stdev(accuracies) if len(accuracies) > 1 else None
-            values[column] = {"mean": statistics.fmean(accuracies), "std": std, "n": len(accuracies)}
-    printed = printed_row(study.table, arm.label, arm.group)
+def _rows_of(study: Study) -> list[list[Arm]]:
+    """The arms of each row, in the order in which the rows first appear."""
+    rows: dict[tuple[str, str | None], list[Arm]] = {}
+    for arm in study.arms:
+        rows.setdefault((arm.label, arm.group), []).append(arm)
+    return list(rows.values())
+
+
+def _row(
+    study: Study,
+    arms: list[Arm],
+    chosen: dict[str, dict[str, Any]],
+    results: Results,
+    columns: Sequence[str],
+    out: Path,
+) -> dict[str, Any]:
+    by_seed: dict[str, dict[int, float]] = {column: {} for column in columns}
+    for arm in arms:
+        for seed in study.seeds_of(arm):
+            run = arm.run(chosen[arm.name], seed)
+            result = results.get(run.hash)
+            if isinstance(result, RunResult):
+                found = measures(arm, run, result, out, columns)
+                for column, value in found.items():
+                    by_seed[column][seed] = value
+    for column, parts in study.averages.items():
+        whole = [seed for seed in study.seeds if all(seed in by_seed[part] for part in parts)]
+        by_seed[column] = {seed: statistics.fmean(by_seed[part][seed] for part in parts) for seed in whole}
+    first = arms[0]
+    printed = printed_row(study.table, first.label, first.printed_group or first.group)
+    points = {arm.task: chosen[arm.name] for arm in arms}
     return {
-        "method": arm.label,
-        "group": arm.group,
-        "values": values,
-        "paper": None if printed is None else printed["values"],
-        "oracle": arm.oracle,
+        "method": first.label,
+        "group": first.group,
+        "values": {column: _cell(list(values.values())) for column, values in by_seed.items() if values},
+        "by_seed": {
+            column: {str(seed): value for seed, value in values.items()} for column, values in by_seed.items() if values
+        },
+        "paper": None if printed is None else _beside(printed["values"], by_seed, first),
+        "oracle": first.oracle,
         "selection": study.selection,
-        "hyperparameters": point,
+        "hyperparameters": points[first.task] if len({str(point) for point in points.values()}) == 1 else points,
     }
+
+
+def _beside(printed: dict[str, Any], by_seed: dict[str, dict[int, float]], arm: Arm) -> dict[str, Any]:
+    """The printed cells; of a row that another group is printed for, those alone that ours has."""
+    return {column: cell for column, cell in printed.items() if arm.printed_group is None or by_seed[column]}
+
+
+def _cell(values: list[float]) -> dict[str, Any]:
+    std = statistics.stdev(values) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "std": std, "n": len(values)}
 
 
 def with_seeds(study: Study, count: int | None) -> Study:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from matchdg.core.errors import InputError
+from matchdg.matching import RepresentationSettings
 from matchdg.training import MachineSettings, RunResult, RunSettings, execute, read_result
+from matchdg.training.quality import measure_quality, read_quality
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,29 @@ def run_all(
     jobs: int,
     display: StudyDisplay,
     threads: int = 1,
+    measured: Sequence[tuple[RunSettings, RepresentationSettings]] = (),
 ) -> Results:
     """Execute `runs`, `jobs` processes at a time with `threads` each; equal runs once.
 
-    A run that fails does not stop the others. An interrupt does, and keeps all that is finished.
+    Their phases 1 go before, each once. `measured` are the representations of runs whose match quality is wanted
+    too. A run that fails does not stop the others. An interrupt does, and keeps all that is finished.
     """
     unique = {run.hash: run for run in runs}
+    wanted: dict[str, list[RepresentationSettings]] = {name: [] for name in unique}
+    for run, what in measured:
+        wanted[run.hash].append(what)
     results: Results = {}
     for name, run in unique.items():
         found = read_result(out, run)
-        if found is not None:
+        if found is not None and all(read_quality(out, run, what) is not None for what in wanted[name]):
             results[name] = found
     left = [run for name, run in unique.items() if name not in results]
+    phases = [run.phase1 for run in left if run.phase1 is not None]
+    if phases:
+        run_all(f"{stage}: phase 1", phases, out, jobs, display, threads)
     display.start(stage, len(unique), len(results))
     try:
-        for result in _execute_all(left, out, min(jobs, len(left)), threads):
+        for result in _execute_all([(run, wanted[run.hash]) for run in left], out, min(jobs, len(left)), threads):
             results[result.run] = result
             display.advance(result)
     finally:
@@ -62,28 +72,36 @@ def run_all(
     return results
 
 
-def _execute_all(runs: Sequence[RunSettings], out: Path, jobs: int, threads: int) -> Iterator[RunResult | Failure]:
-    if not runs:
+Job = tuple[RunSettings, list[RepresentationSettings]]
+
+
+def _execute_all(work: Sequence[Job], out: Path, jobs: int, threads: int) -> Iterator[RunResult | Failure]:
+    if not work:
         return
     if jobs == 1:
-        yield from (_execute_one(run, out, threads) for run in runs)
+        yield from (_execute_one(job, out, threads) for job in work)
         return
     from joblib import Parallel, delayed
 
     # The backend is joblib's to choose: processes here, its Ray or Dask backend inside `parallel_config`.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-    yield from parallel(delayed(_execute_one)(run, out, threads) for run in runs)
+    yield from parallel(delayed(_execute_one)(job, out, threads) for job in work)
 
 
-def _execute_one(run: RunSettings, out: Path, threads: int) -> RunResult | Failure:
+def _execute_one(job: Job, out: Path, threads: int) -> RunResult | Failure:
     import torch
 
+    run, measured = job
     before = torch.get_num_threads()
     try:
-        return execute(run, out, MachineSettings(threads=threads))
+        result = execute(run, out, MachineSettings(threads=threads))
+        for what in measured:
+            measure_quality(out, run, what)
     except InputError as error:
         return Failure(run.hash, str(error))
     except Exception as error:
         return Failure(run.hash, f"{type(error).__name__}: {error}")
+    else:
+        return result
     finally:
         torch.set_num_threads(before)

@@ -1,23 +1,28 @@
 """`Study`: methods x hyper-parameter grid x seeds, and the rule by which hyper-parameters are chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from matchdg.core.files import digest
+from matchdg.matching import RepresentationSettings
 from matchdg.training import RunSettings
 from matchdg.training.run import NUMBERS_VERSION
 
-Budget = Literal["quick", "paper"]
+Budget = Literal["quick", "cpu", "paper"]
 Rule = Literal["source", "target"]
 Point = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One row of a table: a method with its base settings, and the grid that is searched for it.
+    """The runs of one method on one task: a row of a table, or the part of it that the task fills.
 
-    `base` is what `RunSettings.parse` reads; `grid` maps dotted keys ("method.penalty") to values.
+    `base` is what `RunSettings.parse` reads; `grid` maps dotted keys ("method.penalty") to values. `columns` says
+    what of a run's result stands in which column, as `experiments.measures` reads it; None: each column is the
+    accuracy on the test domain of its name. Arms of equal label and group share a row, and differ in `task`.
+    `measured` is the representation whose match quality the columns need. `seeds` are the arm's own where it has
+    fewer than its study. `printed_group` is the group of the printed row beside which it stands, if not `group`.
     """
 
     label: str
@@ -25,6 +30,16 @@ class Arm:
     base: Mapping[str, Any]
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     oracle: bool = False
+    task: str = ""
+    columns: Mapping[str, str] | None = None
+    measured: RepresentationSettings | None = None
+    seeds: tuple[int, ...] | None = None
+    printed_group: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The arm's own name in its study."""
+        return f"{self.label} [{self.task}]" if self.task else self.label
 
     def points(self) -> list[dict[str, Any]]:
         """All points of the grid; one empty point where nothing is searched."""
@@ -39,7 +54,11 @@ class Arm:
 
 @dataclass(frozen=True)
 class Study:
-    """What is run and how it is chosen. Equal studies have equal `hash`es, whatever machine they run on."""
+    """What is run and how it is chosen. Equal studies have equal `hash`es, whatever machine they run on.
+
+    `averages` are columns that are the mean, seed by seed, of others. `extend` adds to the finished table what
+    only this one has. With `show_printed`, rows of the paper that are not run here are shown too.
+    """
 
     table: str
     title: str
@@ -49,6 +68,10 @@ class Study:
     search_seeds: tuple[int, ...] = ()
     rule: Rule = "source"
     notes: tuple[str, ...] = ()
+    about_budget: str = ""
+    averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extend: Callable[[dict[str, Any]], None] | None = None
+    show_printed: bool = False
 
     @property
     def hash(self) -> str:
@@ -62,10 +85,21 @@ class Study:
                 "seeds": list(self.seeds),
                 "search_seeds": list(self.search_seeds),
                 "arms": [
-                    [arm.label, arm.run({}, 0).dump(), {k: list(v) for k, v in arm.grid.items()}] for arm in self.arms
+                    [
+                        arm.name,
+                        arm.group,
+                        arm.run({}, 0).dump(),
+                        {k: list(v) for k, v in arm.grid.items()},
+                        list(self.seeds_of(arm)),
+                    ]
+                    for arm in self.arms
                 ],
             }
         )
+
+    def seeds_of(self, arm: Arm) -> tuple[int, ...]:
+        """The seeds of an arm: its own, as far as the study has them, or the study's."""
+        return self.seeds if arm.seeds is None else tuple(seed for seed in arm.seeds if seed in self.seeds)
 
     @property
     def selection(self) -> str:
@@ -88,13 +122,13 @@ def override(values: Mapping[str, Any], point: Point) -> dict[str, Any]:
 
     >>> override({"method": "erm"}, {"method.penalty": 1.0})
     {'method': {'name': 'erm', 'penalty': 1.0}}
+    >>> override({}, {"phase1.training.epochs": 5})
+    {'phase1': {'training': {'epochs': 5}}}
     """
     result = dict(values)
     for key, value in point.items():
-        section, dot, name = key.partition(".")
-        if not dot:
-            result[section] = value
-            continue
+        section, dot, rest = key.partition(".")
         old = result.get(section, {})
-        result[section] = {**({"name": old} if isinstance(old, str) else old), name: value}
+        inner = {"name": old} if isinstance(old, str) else old
+        result[section] = override(inner, {rest: value}) if dot else value
     return result

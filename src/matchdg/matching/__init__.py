@@ -3,6 +3,7 @@
 from typing import Final
 
 from matchdg.matching.grouped import GroupedCandidates
+from matchdg.matching.learnt import FixedMatcher, LearntSettings
 from matchdg.matching.matchers import (
     Matcher,
     MatcherSettings,
@@ -10,21 +11,32 @@ from matchdg.matching.matchers import (
     PerfectSettings,
     RandomSettings,
 )
+from matchdg.matching.nearest import NearestMatcher, NearestSettings, RepresentationSettings
 from matchdg.matching.table import ABSENT, MatchTable, anchor_positions, base_domains
 
-MATCHERS: Final[dict[str, type[MatcherSettings]]] = {
+AnyMatcherSettings = MatcherSettings | NearestSettings | LearntSettings
+
+MATCHERS: Final[dict[str, type[AnyMatcherSettings]]] = {
     "random": RandomSettings,
     "perfect": PerfectSettings,
     "partly-perfect": PartlyPerfectSettings,
+    "nearest": NearestSettings,
+    "learnt": LearntSettings,
 }
 
 __all__ = [
     "ABSENT",
     "MATCHERS",
+    "AnyMatcherSettings",
+    "FixedMatcher",
     "GroupedCandidates",
+    "LearntSettings",
     "MatchTable",
     "Matcher",
     "MatcherSettings",
+    "NearestMatcher",
+    "NearestSettings",
+    "RepresentationSettings",
     "anchor_positions",
     "base_domains",
 ]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from matchdg.methods import adversarial, coral, csd, erm, irm, mmd, perfmatch, randmatch
+from matchdg.methods import adversarial, contrastive, coral, csd, erm, irm, masf, matchdg, mmd, perfmatch, randmatch
 from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Scaled, Term, Turn
 from matchdg.methods.batch import Batch
 
@@ -13,11 +13,29 @@ METHODS: Final[dict[str, MethodSpec]] = {
     "coral": coral.SPEC,
     "irm": irm.SPEC,
     "csd": csd.SPEC,
+    "masf": masf.SPEC,
     "randmatch": randmatch.SPEC,
     "cdann": adversarial.CONDITIONAL_SPEC,
     "c-mmd": mmd.CONDITIONAL_SPEC,
     "c-coral": coral.CONDITIONAL_SPEC,
+    "matchdg": matchdg.SPEC,
+    "matchdg-paper": matchdg.PAPER_SPEC,
     "perfmatch": perfmatch.SPEC,
 }
 
-__all__ = ["METHODS", "Batch", "Clock", "DomainLoss", "Loss", "Method", "MethodSpec", "Scaled", "Term", "Turn"]
+# What trains a representation for matching, not a classifier.
+PHASE1_METHODS: Final[dict[str, MethodSpec]] = {"contrastive": contrastive.SPEC}
+
+__all__ = [
+    "METHODS",
+    "PHASE1_METHODS",
+    "Batch",
+    "Clock",
+    "DomainLoss",
+    "Loss",
+    "Method",
+    "MethodSpec",
+    "Scaled",
+    "Term",
+    "Turn",
+]

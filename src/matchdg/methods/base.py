@@ -24,6 +24,16 @@ class Clock:
     epochs: int
 
 
+def ramp(warm_up: float, clock: Clock) -> float:
+    """The share of a weight that a linear warm-up over `warm_up` of the epochs has reached; 1 after it.
+
+    >>> [ramp(0.5, Clock(0, epoch, 4)) for epoch in range(4)]
+    [0.5, 1.0, 1.0, 1.0]
+    """
+    epochs = warm_up * clock.epochs
+    return min(1.0, (clock.epoch + 1) / epochs) if epochs > 0 else 1.0
+
+
 class DomainLoss:
     """The cross-entropy of one batch per domain, for the records: computed when they are read, many steps at once.
 
@@ -96,7 +106,9 @@ class MethodSpec:
 
     `build(settings, network, domains)` makes it; `matcher` names the match table whose rows it trains on by
     default; `search` holds the grids of the paper by experiment ("slab", "rotated-mnist", …), as settings;
-    `adversarial` says that it has an adversary, whose turns leave the network without a gradient.
+    `adversarial` says that it has an adversary, whose turns leave the network without a gradient. `learns` says
+    whether it trains a classifier or, as phase 1 does, a representation for matching. `phase1` are the sections
+    of the phase 1 that a method on learnt matches runs first, as `RunSettings.parse` reads them.
     """
 
     label: str
@@ -106,6 +118,8 @@ class MethodSpec:
     matcher: str = "random"
     search: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
     adversarial: bool = False
+    learns: Literal["classes", "matches"] = "classes"
+    phase1: Mapping[str, Any] | None = None
 
 
 def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, DomainLoss]:

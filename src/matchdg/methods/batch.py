@@ -18,6 +18,7 @@ class Batch:
     different labels where labels are noisy.
 
     `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [K B], None where every cell is present.
+    `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone.
     """
 
     inputs: Tensor
@@ -26,10 +27,14 @@ class Batch:
     columns: int
     classes: int
     cells: Tensor | None = None
+    extra: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool) -> "Batch":
-        """The inputs and labels at `rows[B, K]`; `complete` promises that there is no -1 among them."""
+    def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool, extra: Tensor | None = None) -> "Batch":
+        """The inputs and labels at `rows[B, K]`; `complete` promises that there is no -1 among them.
+
+        `extra[E]` are the positions of the extra part.
+        """
         positions = rows.T.flatten()
         cells = None
         if not complete:
@@ -42,12 +47,15 @@ class Batch:
             rows.shape[1],
             len(dataset.class_names),
             cells,
+            None if extra is None else (dataset.inputs[extra], dataset.labels[extra]),
         )
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on `device`."""
         cells = None if self.cells is None else self.cells.to(device)
-        return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device), cells=cells)
+        inputs, labels = self.inputs.to(device), self.labels.to(device)
+        extra = None if self.extra is None else (self.extra[0].to(device), self.extra[1].to(device))
+        return replace(self, inputs=inputs, labels=labels, cells=cells, extra=extra)
 
     @cached_property
     def domains(self) -> Tensor:

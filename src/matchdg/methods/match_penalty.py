@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from matchdg.core.settings import Settings
-from matchdg.methods.base import Clock, Loss, Method, classification
+from matchdg.methods.base import Clock, Loss, Method, classification, ramp
 from matchdg.methods.batch import Batch
 from matchdg.methods.distance import Distance, weighted_match_penalty
 from matchdg.networks import Layer, Network
@@ -29,8 +29,7 @@ class MatchPenalty(Method):
 
     def weight(self, clock: Clock) -> float:
         """Lambda, or the part of it that the warm-up has reached."""
-        ramp = self.settings.warm_up * clock.epochs
-        return self.settings.penalty * (min(1.0, (clock.epoch + 1) / ramp) if ramp > 0 else 1.0)
+        return self.settings.penalty * ramp(self.settings.warm_up, clock)
 
     def loss(self, network: Network, batch: Batch, clock: Clock) -> Loss:
         """Cross-entropy plus the weighted match distance."""

@@ -3,14 +3,23 @@
 from typing import Final
 
 from matchdg.networks.base import Layer, Network, Outputs
-from matchdg.networks.resnet import ResNet18Settings
+from matchdg.networks.domainbed import DomainBedCnnSettings
+from matchdg.networks.lenet import LeNetSettings
+from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
 from matchdg.networks.slab import SlabNetworkSettings
+from matchdg.networks.small_cnn import SmallCnnSettings
 
-NetworkSettings = SlabNetworkSettings | ResNet18Settings
+NetworkSettings = (
+    SlabNetworkSettings | ResNet18Settings | ResNet50Settings | LeNetSettings | DomainBedCnnSettings | SmallCnnSettings
+)
 
 NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
     "slab": SlabNetworkSettings,
     "resnet18": ResNet18Settings,
+    "resnet50": ResNet50Settings,
+    "lenet": LeNetSettings,
+    "domainbed-cnn": DomainBedCnnSettings,
+    "small-cnn": SmallCnnSettings,
 }
 
 __all__ = ["NETWORKS", "Layer", "Network", "NetworkSettings", "Outputs"]

@@ -116,11 +116,18 @@ def automatic() -> Display:
 
 
 def summary(record: Record) -> str:
-    """Loss and source validation accuracy of an epoch.
+    """Loss and source validation accuracy of an epoch, or, in phase 1, how inputs find their own augmentations.
 
     >>> summary({"loss": 0.51234, "validation": {"a": {"accuracy": 0.9}, "b": {"accuracy": 0.8}}})
     'loss 0.512  source validation accuracy 85.0 %'
+    >>> summary({"loss": 0.5, "validation": {"augmentation": {"top10_overlap": 64.2, "mean_rank": 18.6}}})
+    'loss 0.500  own augmentation among the nearest ten 64.2 %'
     """
-    accuracies = [scores["accuracy"] for scores in record["validation"].values()]
     loss = "NaN" if record["loss"] is None else f"{record['loss']:.3f}"
+    validation = record["validation"]
+    if "augmentation" in validation and "top10_overlap" in validation["augmentation"]:
+        return (
+            f"loss {loss}  own augmentation among the nearest ten {validation['augmentation']['top10_overlap']:.1f} %"
+        )
+    accuracies = [scores["accuracy"] for scores in validation.values()]
     return f"loss {loss}  source validation accuracy {100 * sum(accuracies) / len(accuracies):.1f} %"

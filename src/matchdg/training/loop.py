@@ -11,12 +11,15 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from matchdg.core.errors import InputError
-from matchdg.data import DomainDataset, DomainSplit
-from matchdg.matching import Matcher
+from matchdg.data import DomainSplit
+from matchdg.matching import Matcher, MatchTable, NearestMatcher
+from matchdg.matching.quality import stability
 from matchdg.methods import Batch, Clock, Term, Turn
 from matchdg.training.checkpoint import Checkpoint
+from matchdg.training.criteria import Criterion, on_device
 from matchdg.training.display import Display
-from matchdg.training.evaluate import Scores, evaluate, matched_objective, mean_of
+from matchdg.training.embed import embed
+from matchdg.training.evaluate import Scores
 from matchdg.training.objective import Objective
 from matchdg.training.optimisers import build_optimizer, set_rate
 from matchdg.training.records import Records
@@ -43,7 +46,7 @@ class Trainer:
         split: DomainSplit,
         objective: Objective,
         matcher: Matcher,
-        validation_matcher: Matcher | None,
+        criterion: Criterion,
         settings: TrainingSettings,
         seed: int,
         fabric: Fabric,
@@ -56,17 +59,21 @@ class Trainer:
         self.fabric, self.display, self.records = fabric, display, records
         self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
         self.objective = objective.to(fabric.device)
+        if len(split.train.input_shape) == 3:
+            # Convolutions of small images are faster so, on CPUs and on GPUs.
+            self.objective.to(memory_format=torch.channels_last)
         self.groups = objective.parameter_groups()
         self.optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in self.groups.items()}
         self.module: nn.Module = objective
-        self.network, self.plain_loss = objective.network, objective.method.loss
+        self.network, self.plain_loss = objective.network, objective.plain_loss(settings.extra != "none")
         # Fabric's wrappers convert precision and average gradients. Where there is nothing to do they are left
         # out: on a small network they would cost more than a penalty does.
         self.plain = fabric.world_size == 1 and settings.precision == "32-true"
         if not self.plain:
             self.module, *wrapped = fabric.setup(objective, *self.optimizers.values())
             self.optimizers = dict(zip(self.optimizers, wrapped, strict=True))
-        self.train_data = _on_device(split.train, fabric.device)
+        self.criterion = criterion
+        self.train_data = on_device(split.train, fabric.device)
         self.table = matcher.draw(stream(seed, "matches"))
         self.table.check(split.train)
         fewest = len(self.table) // self._count_batches()
@@ -75,10 +82,6 @@ class Trainer:
                 f"a batch has {fewest} rows, expected at least {fabric.world_size}, one for each process; "
                 f"raise training.batch_rows (now {settings.batch_rows}) or use fewer devices"
             )
-        self.validation_table = None
-        if settings.keep == "objective":
-            assert validation_matcher is not None
-            self.validation_table = validation_matcher.draw(stream(seed, "validation matches"))
         self.best = Best()
         self.step = self.epoch = 0
         self.diverged = False
@@ -86,6 +89,7 @@ class Trainer:
     def run(self, title: str) -> Best:
         """Train to the end and return what was kept."""
         self._resume()
+        self.title = title
         self.display.start(title, self.settings.epochs, self.epoch)
         saved = time.monotonic()
         try:
@@ -112,10 +116,10 @@ class Trainer:
         began = time.monotonic()
         for optimizer in self.optimizers.values():
             set_rate(optimizer, self.settings.rate(self.epoch))
+        matches = self._update_matches()
         terms = self._train_epoch()
         seconds = time.monotonic() - began
-        validation = evaluate(self.objective, self.split.validation, self.fabric)
-        value = self._criterion(validation)
+        validation, value = self.criterion(self.objective, self.epoch)
         loss = terms.pop("loss")
         self.diverged = not math.isfinite(loss)
         if value < self.best.value or (self.settings.keep == "last" and not self.diverged):
@@ -126,6 +130,7 @@ class Trainer:
             "loss": loss,
             "terms": terms,
             "validation": validation,
+            "matches": matches,
             "criterion": value,
             "kept": self.best.epoch == self.epoch,
             "learning_rate": self.settings.rate(self.epoch),
@@ -135,6 +140,26 @@ class Trainer:
             self.records.append(record)
         self.display.epoch(record)
 
+    def _update_matches(self) -> dict[str, float] | None:
+        """Match anew where the matcher is due: what there is to say about the new table without ground truth."""
+        if not isinstance(self.matcher, NearestMatcher) or not self.matcher.due(self.epoch):
+            return None
+        before = self.table
+        self.table = self.match_on(self.matcher)
+        return {"stability": stability(before.rows, self.table.rows, self.split.train)}
+
+    def match_on(self, matcher: NearestMatcher) -> MatchTable:
+        """The matches of the training data in the network's representation as it is now."""
+        layer, statistics = matcher.settings.layer, matcher.settings.statistics
+        features = embed(self.objective.network, self.train_data, layer, statistics, self.fabric)
+        try:
+            return matcher.update(features)
+        except InputError as error:
+            raise InputError(
+                f"{self.title}, epoch {self.epoch}: {error}; lower training.learning_rate (now "
+                f"{self.settings.learning_rate}). The last good checkpoint is kept"
+            ) from error
+
     def _train_epoch(self) -> dict[str, Any]:
         """One pass over the match table; the mean of every term, per domain where it has domains."""
         if self.settings.redraw == "epoch":
@@ -142,8 +167,8 @@ class Trainer:
         logged = TermMeans(self.fabric)
         self.objective.train()
         clock = Clock(self.step, self.epoch, self.settings.epochs)
-        for rows, share in self._batches():
-            batch = Batch.gather(self.train_data, rows, self.table.complete)
+        for rows, share, extra in self._batches():
+            batch = Batch.gather(self.train_data, rows, self.table.complete, extra)
             turn = self.objective.method.turn(self.step)
             clock.step = self.step
             total, terms = self.step_on(batch, clock, turn, share)
@@ -174,45 +199,34 @@ class Trainer:
     def _count_batches(self) -> int:
         return -(-len(self.table) // self.settings.batch_rows)
 
-    def _batches(self) -> Iterator[tuple[Tensor, float]]:
-        """This process's rows of each batch, and how much they count: 1 where all processes have equally many.
+    def _batches(self) -> Iterator[tuple[Tensor, float, Tensor | None]]:
+        """This process's rows of each batch, how much they count, and its part of the extra positions.
 
-        Batches are of nearly equal size, at most `batch_rows`, so that no remnant of a few rows makes a step.
+        They count 1 where all processes have equally many. Batches are of nearly equal size, at most `batch_rows`,
+        so that no remnant of a few rows makes a step.
         """
         order = torch.randperm(len(self.table), generator=stream(self.seed, "order", self.epoch))
         rows = self.table.rows[order].to(self.fabric.device)
         world, rank = self.fabric.world_size, self.fabric.global_rank
-        for batch in rows.tensor_split(self._count_batches()):
+        batches = rows.tensor_split(self._count_batches())
+        extras = self._extras([len(batch) for batch in batches])
+        for batch, extra in zip(batches, extras, strict=True):
             if world == 1:
-                yield batch, 1.0
+                yield batch, 1.0, None if extra is None else extra.flatten()
             else:
                 part = batch.tensor_split(world)[rank]
-                yield part, len(part) * world / len(batch)
+                own = None if extra is None else extra.tensor_split(world)[rank].flatten()
+                yield part, len(part) * world / len(batch), own
 
-    def _criterion(self, validation: Scores) -> float:
-        """What the kept epoch minimises; NaN never is smaller, so a diverged epoch is not kept."""
-        keep = self.settings.keep
-        if keep == "last":
-            return -float(self.epoch)
-        if keep == "objective":
-            assert self.validation_table is not None
-            return matched_objective(
-                self.objective,
-                self.split.validation,
-                self.validation_table,
-                self._final_clock(),
-                self.settings.batch_rows,
-            )
-        scores = validation
-        if self.settings.selection == "target":
-            tested = evaluate(self.objective, self.split.test, self.fabric)
-            scores = {name: tested[name] for name in self.split.targets}
-        return mean_of(scores, "loss") if keep == "loss" else -mean_of(scores, "accuracy")
-
-    def _final_clock(self) -> Clock:
-        """The end of training, in the network's turn: full penalties, so that epochs are comparable."""
-        step = next(step for step in range(1024) if self.objective.method.turn(step) == "network")
-        return Clock(step, self.settings.epochs - 1, self.settings.epochs)
+    def _extras(self, sizes: list[int]) -> list[Tensor | None]:
+        """For each batch its extra positions, some a row: all inputs in random order, begun anew when they run out."""
+        if self.settings.extra == "none":
+            return [None] * len(sizes)
+        width = 1 if self.settings.extra == "rows" else self.table.rows.shape[1]
+        needed, total = sum(sizes) * width, len(self.split.train)
+        generator = stream(self.seed, "extra", self.epoch)
+        orders = [torch.randperm(total, generator=generator) for _ in range(-(-needed // total))]
+        return list(torch.cat(orders)[:needed].to(self.fabric.device).view(-1, width).split(sizes))
 
     def _save(self) -> None:
         if not self.fabric.is_global_zero:
@@ -226,6 +240,7 @@ class Trainer:
                 "objective": self.objective.state_dict(),
                 "optimizers": {turn: optimizer.state_dict() for turn, optimizer in self.optimizers.items()},
                 "best": vars(self.best),
+                "table": (self.table.rows, self.table.anchors),
                 "random": torch.get_rng_state(),
                 "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             }
@@ -244,20 +259,9 @@ class Trainer:
         for turn, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][turn])
         self.best = Best(**state["best"])
+        self.table = MatchTable(*(part.cpu() for part in state["table"]))
+        if isinstance(self.matcher, NearestMatcher):
+            self.matcher.table = self.table
         torch.set_rng_state(state["random"].cpu())
         if state["cuda_random"]:
             torch.cuda.set_rng_state_all([part.cpu() for part in state["cuda_random"]])
-
-
-def _on_device(dataset: DomainDataset, device: torch.device) -> DomainDataset:
-    """The data where training happens, if they are in memory; the match table stays positions either way."""
-    if device.type == "cpu" or not isinstance(dataset.inputs, Tensor):
-        return dataset
-    return DomainDataset(
-        dataset.inputs.to(device),
-        dataset.labels.to(device),
-        dataset.domains.to(device),
-        None,
-        dataset.class_names,
-        dataset.domain_names,
-    )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -16,21 +16,38 @@ from matchdg.core.families import choose, unknown_name
 from matchdg.core.files import digest, write_bytes, write_json
 from matchdg.core.settings import Settings
 from matchdg.data import DATASETS, DatasetSettings, DomainSplit
-from matchdg.matching import MATCHERS, MatcherSettings
-from matchdg.methods import METHODS
+from matchdg.matching import (
+    MATCHERS,
+    AnyMatcherSettings,
+    FixedMatcher,
+    LearntSettings,
+    Matcher,
+    MatchTable,
+    NearestMatcher,
+    NearestSettings,
+)
+from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
 from matchdg.networks import NETWORKS, Network, NetworkSettings
 from matchdg.training.checkpoint import Checkpoint
+from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
 from matchdg.training.display import Display, Silent
 from matchdg.training.evaluate import Scores, evaluate
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
 from matchdg.training.records import Records, without_nan
-from matchdg.training.settings import MachineSettings, TrainingSettings
+from matchdg.training.seeds import stream
+from matchdg.training.settings import ClassKeep, MachineSettings, MatchKeep, TrainingSettings
 
 # Part of every run's name. Raise it whenever a change of the code changes numbers.
 NUMBERS_VERSION = 2
 
-DEFAULT_NETWORK = {"slab": "slab", "counter-example": "slab", "arrays": "slab"}
+DEFAULT_NETWORK = {
+    "rotated-mnist": "resnet18",
+    "rotated-fashion-mnist": "resnet18",
+    "rotated-digits": "small-cnn",
+}
+SECTIONS = ("dataset", "network", "method", "matcher", "training", "phase1", "seed")
+PHASE1_SECTIONS = ("network", "method", "matcher", "training")
 
 
 @dataclass(frozen=True)
@@ -41,9 +58,10 @@ class RunSettings:
     network: NetworkSettings
     method: str
     method_settings: Settings
-    matcher: MatcherSettings
+    matcher: AnyMatcherSettings
     training: TrainingSettings
     seed: int = 0
+    phase1: "RunSettings | None" = None
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> "RunSettings":
@@ -52,13 +70,12 @@ class RunSettings:
         >>> RunSettings.parse({"dataset": "slab", "method": {"name": "perfmatch", "penalty": 0.1}}).seed
         0
         """
-        sections = ("dataset", "network", "method", "matcher", "training", "seed")
         for key in values:
-            if key not in sections:
-                raise InputError(unknown_name("key in run", key, sections))
+            if key not in SECTIONS:
+                raise InputError(unknown_name("key in run", key, SECTIONS))
         dataset_name, dataset = _section("dataset", values.get("dataset", "slab"))
         method_name, method = _section("method", values.get("method", "perfmatch"))
-        spec = choose("method", method_name, METHODS)
+        spec = choose("method", method_name, _methods())
         network_name, network = _section("network", values.get("network", DEFAULT_NETWORK.get(dataset_name, "slab")))
         matcher_name, matcher = _section("matcher", values.get("matcher", spec.matcher))
         seed = values.get("seed", 0)
@@ -70,9 +87,47 @@ class RunSettings:
             method_name,
             spec.settings.parse(method, "method"),
             choose("matcher", matcher_name, MATCHERS).parse(matcher, "matcher"),
-            TrainingSettings.parse(values.get("training", {}), "training"),
+            _training(spec, values.get("training", {})),
             seed,
-        )
+            cls._parse_phase1(spec, values),
+        )._checked()
+
+    @classmethod
+    def _parse_phase1(cls, spec: MethodSpec, values: Mapping[str, Any]) -> "RunSettings | None":
+        given = values.get("phase1")
+        if spec.phase1 is None:
+            if given:
+                raise InputError(f"{spec.label} has no phase 1; leave the section phase1 out, or use matchdg")
+            return None
+        shared = {key: values[key] for key in ("dataset", "network", "seed") if key in values}
+        if not isinstance(given, Mapping | None):
+            raise InputError(f"phase1 is {given!r}, expected a mapping of sections")
+        for key in given or {}:
+            if key not in PHASE1_SECTIONS:
+                raise InputError(unknown_name("key in phase1", key, PHASE1_SECTIONS))
+        try:
+            return cls.parse({**shared, **_merged(spec.phase1, given or {})})
+        except InputError as error:
+            raise InputError(f"phase1: {error}") from None
+
+    def _checked(self) -> "RunSettings":
+        if isinstance(self.matcher, LearntSettings) != (self.phase1 is not None):
+            raise InputError(
+                f"the matcher of {self.spec.label} is {_name_of(self.matcher, MATCHERS)!r}, and "
+                f"{'it has' if self.phase1 else 'there is no'} phase 1; 'learnt' and a phase 1 belong together"
+            )
+        if self.spec.learns == "matches" and not isinstance(self.matcher, NearestSettings):
+            raise InputError(f"{self.spec.label} needs the matcher 'nearest', got {_name_of(self.matcher, MATCHERS)!r}")
+        if self.phase1 is not None and self.training.keep == "objective":
+            raise InputError(
+                "training.keep 'objective' needs matches of the validation data, which phase 1 does not give"
+            )
+        return self
+
+    @property
+    def spec(self) -> MethodSpec:
+        """The method's row in `METHODS` or `PHASE1_METHODS`."""
+        return _methods()[self.method]
 
     def dump(self) -> dict[str, Any]:
         """Plain values, every default written out, that `parse` reads back."""
@@ -82,8 +137,13 @@ class RunSettings:
             "method": {"name": self.method, **self.method_settings.dump()},
             "matcher": {"name": _name_of(self.matcher, MATCHERS), **self.matcher.dump()},
             "training": self.training.dump(),
+            "phase1": None if self.phase1 is None else self.phase1.sections(),
             "seed": self.seed,
         }
+
+    def sections(self) -> dict[str, Any]:
+        """What a phase 1 has of its own: not the data set and the seed, which are those of the whole run."""
+        return {key: value for key, value in self.dump().items() if key in PHASE1_SECTIONS}
 
     @property
     def hash(self) -> str:
@@ -92,7 +152,8 @@ class RunSettings:
 
     def with_seed(self, seed: int) -> "RunSettings":
         """The same run with another seed."""
-        return replace(self, seed=seed)
+        phase1 = None if self.phase1 is None else self.phase1.with_seed(seed)
+        return replace(self, seed=seed, phase1=phase1)
 
 
 @dataclass(frozen=True)
@@ -139,10 +200,12 @@ def execute(
     machine: MachineSettings | None = None,
     display: Display | None = None,
 ) -> RunResult:
-    """Train, evaluate and save; or resume; or, where the run is finished, read its result."""
+    """Train, evaluate and save; or resume; or, where the run is finished, read its result. Phase 1 goes before."""
     finished = read_result(out, settings)
     if finished is not None:
         return finished
+    if settings.phase1 is not None:
+        execute(settings.phase1, out, machine, display)
     machine = machine or MachineSettings()
     if machine.devices == 1:
         return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
@@ -156,8 +219,7 @@ def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
     """The network and the method, initialised from the run's seed."""
     torch.manual_seed(settings.seed)
     network = build_network(settings, split)
-    spec = METHODS[settings.method]
-    return Objective(network, spec.build(settings.method_settings, network, len(split.sources)))
+    return Objective(network, settings.spec.build(settings.method_settings, network, len(split.sources)))
 
 
 def build_network(settings: RunSettings, split: DomainSplit) -> Network:
@@ -201,8 +263,8 @@ def _execute_here(
     trainer = Trainer(
         split=split,
         objective=build_objective(settings, split),
-        matcher=settings.matcher.build(split.train),
-        validation_matcher=settings.matcher.build(split.validation),
+        matcher=_matcher(settings, split, out),
+        criterion=_criterion(settings, split, fabric),
         settings=settings.training,
         seed=settings.seed,
         fabric=fabric,
@@ -211,8 +273,12 @@ def _execute_here(
         checkpoint=checkpoint,
         checkpoint_seconds=machine.checkpoint_seconds,
     )
-    best = trainer.run(METHODS[settings.method].label)
+    best = trainer.run(settings.spec.label)
     trainer.objective.network.load_state_dict(best.weights)
+    classifies = settings.spec.learns == "classes"
+    if not classifies:
+        assert isinstance(trainer.matcher, NearestMatcher)
+        trainer.table = trainer.match_on(trainer.matcher)
     result = RunResult(
         run=settings.hash,
         best_epoch=best.epoch,
@@ -221,7 +287,7 @@ def _execute_here(
         selection=f"{settings.training.selection}: {settings.training.keep}",
         criterion=best.value,
         validation=best.validation,
-        test=evaluate(trainer.objective, split.test, fabric),
+        test=evaluate(trainer.objective, split.test, fabric) if classifies else {},
         targets=split.targets,
         seconds=round(time.monotonic() - began, 3),
         versions=versions(),
@@ -252,7 +318,9 @@ def _fabric(machine: MachineSettings, settings: RunSettings) -> Any:
     strategy: Any = "auto"
     if machine.devices > 1:
         # An adversary and the network take turns, so each step leaves some parameters without a gradient.
-        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=METHODS[settings.method].adversarial)
+        # Phase 1 leaves the classifier out.
+        unused = settings.spec.adversarial or settings.spec.learns == "matches"
+        strategy = DDPStrategy(start_method="spawn", find_unused_parameters=unused)
     try:
         return Fabric(
             accelerator=machine.accelerator,
@@ -278,6 +346,62 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "platform": f"{sys.platform} {platform.machine()}",
     }
+
+
+def load_matches(out: Path, settings: RunSettings) -> MatchTable:
+    """The match table that a finished run ended with."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    path = run_folder(out, settings) / "matches.safetensors"
+    try:
+        table = load_file(path)
+        return MatchTable(table["rows"], table["anchors"])
+    except (OSError, SafetensorError, KeyError) as error:
+        raise InputError(
+            f"{path} is not a readable match table ({error}); delete its folder and run the same command again"
+        ) from None
+
+
+def _methods() -> dict[str, MethodSpec]:
+    return {**METHODS, **PHASE1_METHODS}
+
+
+def _matcher(settings: RunSettings, split: DomainSplit, out: Path) -> Matcher:
+    if settings.phase1 is None:
+        return settings.matcher.build(split.train)
+    return FixedMatcher(load_matches(out, settings.phase1))
+
+
+def _criterion(settings: RunSettings, split: DomainSplit, fabric: Any) -> Criterion:
+    if settings.spec.learns == "matches":
+        assert isinstance(settings.matcher, NearestSettings)
+        return MatchCriterion(split, settings.training, fabric, settings.matcher, settings.seed)
+    table = None
+    if settings.training.keep == "objective":
+        table = settings.matcher.build(split.validation).draw(stream(settings.seed, "validation matches"))
+    return ClassCriterion(split, settings.training, fabric, table)
+
+
+def _training(spec: MethodSpec, values: Mapping[str, Any]) -> TrainingSettings:
+    if spec.learns == "matches" and isinstance(values, Mapping):
+        values = {"keep": "top10-overlap", **values}
+    training = TrainingSettings.parse(values, "training")
+    allowed = get_args(MatchKeep if spec.learns == "matches" else ClassKeep)
+    if training.keep not in allowed:
+        raise InputError(f"training.keep is {training.keep!r}; {spec.label} keeps an epoch by {', '.join(allowed)}")
+    return training
+
+
+def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections over sections: the settings given change those of a default section of the same name, or replace it."""
+    result = dict(defaults)
+    for key, section in given.items():
+        default = result.get(key, {})
+        extends = isinstance(section, Mapping) and isinstance(default, Mapping)
+        same = extends and section.get("name", default.get("name")) == default.get("name")
+        result[key] = {**default, **section} if same else section
+    return result
 
 
 def _section(kind: str, value: Any) -> tuple[str, dict[str, Any]]:

@@ -6,7 +6,9 @@ from pydantic import Field, model_validator
 
 from matchdg.core.settings import Settings
 
-Criterion = Literal["loss", "accuracy", "objective", "last"]
+ClassKeep = Literal["loss", "accuracy", "objective", "last"]
+MatchKeep = Literal["top10-overlap", "overlap", "mean-rank", "mutual", "last"]
+Extra = Literal["none", "rows", "inputs"]
 
 
 class TrainingSettings(Settings):
@@ -31,10 +33,18 @@ class TrainingSettings(Settings):
     redraw: Literal["epoch", "never"] = Field(
         "epoch", description="draw new matches where several are valid: every epoch, or once"
     )
-    keep: Criterion = Field(
+    extra: Extra = Field(
+        "none",
+        description="an extra part of each batch, drawn from all source domains at random, that gets the "
+        "classification loss alone: none, as many inputs as the batch has rows (the paper, phase 2), or as many as "
+        "it has inputs (its reference code)",
+    )
+    keep: ClassKeep | MatchKeep = Field(
         "accuracy",
         description="the epoch whose weights are kept, by validation loss, accuracy, or objective (loss plus the "
-        "method's penalty), or the last",
+        "method's penalty), or the last; in phase 1 by how well validation inputs find their own augmentations "
+        "(top10-overlap, overlap, mean-rank), by the share of mutual nearest neighbours over domains (mutual), or the "
+        "last",
     )
     patience: int | None = Field(None, ge=1, description="stop after this many epochs without a better one")
     selection: Literal["source", "target"] = Field(

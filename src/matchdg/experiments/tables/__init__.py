@@ -1,4 +1,4 @@
-"""One file a table of the paper: the study that regenerates it."""
+"""One file a table of the paper, or a family of tables: the studies that regenerate them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,10 +6,27 @@ from typing import Final
 from matchdg.core.errors import InputError
 from matchdg.experiments.paper import printed_table
 from matchdg.experiments.study import Budget, Rule, Study
+from matchdg.experiments.tables.leave_one_angle_out import rotated_mnist_domainbed, rotated_mnist_lenet
+from matchdg.experiments.tables.match_quality import (
+    iterative_ablation,
+    match_quality,
+    match_quality_fashion_2k,
+    match_quality_phase2,
+)
+from matchdg.experiments.tables.perfect_fraction import perfect_fraction
+from matchdg.experiments.tables.rotated_mnist_resnet18 import rotated_mnist_resnet18
 from matchdg.experiments.tables.slab import slab
 
 STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "slab": slab,
+    "rotated_mnist_resnet18": rotated_mnist_resnet18,
+    "match_quality": match_quality,
+    "rotated_mnist_lenet": rotated_mnist_lenet,
+    "rotated_mnist_domainbed": rotated_mnist_domainbed,
+    "perfect_fraction": perfect_fraction,
+    "match_quality_phase2": match_quality_phase2,
+    "match_quality_fashion_2k": match_quality_fashion_2k,
+    "iterative_ablation": iterative_ablation,
 }
 
 

@@ -1,0 +1,133 @@
+r"""One-to-one assignment of large sets by column generation: of all pairs few are looked at, and the optimum is proven.
+
+1. Solve the assignment on a sparse set of pairs (near neighbours at first) exactly, by SciPy's LAPJVsp.
+2. Find prices $p_c \ge 0$ at which each query has the cheapest of its candidates, by $\text{cost}(q, c) + p_c$.
+3. Search all pairs, in blocks, for cheaper ones at these prices. What they would save, summed over the queries, bounds
+   how much better the optimum can be (duality). Add these pairs and go back to 1, until the bound is small.
+
+With Q > N each candidate is there Q // N times, and once more at a surcharge above any gain by avoiding it. A slot is
+such a copy: candidate c of copy i is slot i * N + c.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from matchdg.matching.search import first_k
+
+_NEIGHBOURS: Final = 8
+_ROUNDS: Final = 50
+_TOLERANCE: Final = 1e-6
+
+
+def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
+    """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost."""
+    size = len(candidates)
+    every = torch.arange(len(queries))
+    # If all are given equally often, a shift of one side changes nothing but how many digits are lost.
+    middle = candidates.mean(0)
+    queries, candidates = queries - (queries.mean(0) if len(queries) % size == 0 else middle), candidates - middle
+    surcharges = _surcharges(queries, candidates)
+    k = min(_NEIGHBOURS, size)
+    pairs = _first_pairs(queries, candidates, k, memory)
+    for _ in range(_ROUNDS):
+        cost = _costs(queries, candidates, pairs // size, pairs % size, memory)
+        edges = _edges(pairs // size, pairs % size, cost, surcharges, size)
+        slot = _matching(edges, len(queries), len(surcharges) * size)
+        paid = _costs(queries, candidates, every, slot % size, memory)
+        whole = paid + surcharges[slot // size]
+        prices = _prices(edges, slot, whole, float(paid.mean()), len(surcharges) * size)
+        best = (prices.view(-1, size) + surcharges[:, None]).min(0).values
+        offered = (best - best.min()).float().to(queries.device)
+        near = first_k(queries, candidates, k, memory, offered).cpu()
+        offers = (
+            _costs(queries, candidates, every.repeat_interleave(k), near.flatten(), memory).view(len(queries), k)
+            + best[near]
+        )
+        saved = (whole + prices[slot] - offers.min(1).values).clamp(min=0)
+        bound = saved.sum() + prices.sum() - prices[slot].sum()
+        cheaper = (every[:, None] * size + near)[saved > 0]
+        grown = torch.cat([pairs, cheaper.flatten()]).unique()
+        if bound <= _TOLERANCE * paid.sum() or len(grown) == len(pairs):
+            break
+        pairs = grown
+    return (slot % size).to(queries.device)
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """A bipartite graph: query, slot and cost of each edge."""
+
+    query: Tensor
+    slot: Tensor
+    cost: Tensor
+
+
+def _edges(query: Tensor, candidate: Tensor, cost: Tensor, surcharges: Tensor, candidates: int) -> _Edges:
+    """Each pair once for each copy of its candidate."""
+    copies = len(surcharges)
+    slots = candidate + candidates * torch.arange(copies)[:, None]
+    return _Edges(query.repeat(copies), slots.flatten(), (cost + surcharges[:, None]).flatten())
+
+
+def _surcharges(queries: Tensor, candidates: Tensor) -> Tensor:
+    """What each copy of a candidate costs extra [copies]."""
+    copies, left = divmod(len(queries), len(candidates))
+    farthest = float(queries.norm(dim=1).max() + candidates.norm(dim=1).max())
+    last = [len(queries) * farthest**2 if copies else 0.0] if left else []
+    return torch.tensor([0.0] * copies + last, dtype=torch.float64)
+
+
+def _first_pairs(queries: Tensor, candidates: Tensor, k: int, memory: int) -> Tensor:
+    """The near neighbours of both sides, and pairs that make an assignment possible; pair (q, c) is q * N + c."""
+    count, size = len(queries), len(candidates)
+    forth = first_k(queries, candidates, k, memory).cpu()
+    back = first_k(candidates, queries, min(k, count), memory).cpu()
+    # In the order of a random projection, in which near points are near, and equal ones in any order.
+    generator = torch.Generator().manual_seed(0)
+    direction = torch.randn(queries.shape[1], generator=generator).to(queries.device)
+    shuffled = torch.randperm(count, generator=generator)
+    left = shuffled[(queries.float() @ direction).cpu()[shuffled].argsort()]
+    right = (candidates.float() @ direction).cpu().argsort()
+    possible = left * size + right[torch.arange(count) * size // count]
+    return torch.cat(
+        [
+            (torch.arange(count)[:, None] * size + forth).flatten(),
+            (back * size + torch.arange(size)[:, None]).flatten(),
+            possible,
+        ]
+    ).unique()
+
+
+def _costs(queries: Tensor, candidates: Tensor, query: Tensor, candidate: Tensor, memory: int) -> Tensor:
+    """Half the squared distance of each pair, in double precision."""
+    rows = max(1, memory // (24 * queries.shape[1]))
+    parts = zip(query.to(queries.device).split(rows), candidate.to(queries.device).split(rows), strict=True)
+    return torch.cat([(queries[q].float() - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
+
+
+def _matching(edges: _Edges, queries: int, slots: int) -> Tensor:
+    """The slot of each query at the least total cost."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    # An edge of no cost would count as no edge; the same for all, more cost changes nothing.
+    weights = edges.cost + edges.cost.mean().clamp(min=1e-30)
+    indices = edges.query.numpy(), edges.slot.numpy()
+    graph = csr_array((weights.numpy(), indices), shape=(queries, slots))
+    _, found = min_weight_full_bipartite_matching(graph)
+    return torch.from_numpy(found).long()
+
+
+def _prices(edges: _Edges, slot: Tensor, paid: Tensor, scale: float, slots: int) -> Tensor:
+    """Longest paths by Bellman and Ford: a slot costs at least what its query's does, less what q pays more for it."""
+    more, source = edges.cost - paid[edges.query], slot[edges.query]
+    prices = torch.zeros(slots, dtype=torch.float64)
+    for _ in range(slots):
+        higher = prices.scatter_reduce(0, edges.slot, prices[source] - more, "amax")
+        if bool((higher - prices).max() <= 1e-9 * scale):
+            break
+        prices = higher
+    return prices

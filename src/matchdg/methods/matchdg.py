@@ -1,0 +1,54 @@
+"""MatchDG: the match penalty on matches that phase 1 learnt (the paper's section 5), as printed and as we run it."""
+
+from matchdg.methods.base import MethodSpec
+from matchdg.methods.match_penalty import SEARCH, MatchPenalty, MatchSettings
+
+_REFERENCE = "Mahajan, Tople, Sharma (2021), Domain generalization using causal matching, section 5"
+
+# Appendix C.1 and C.3. The epochs between updates, the momentum, the warm-up of the loss and the statistics of one class
+# within one domain while matching are what the reference code does; the paper does not mention them.
+PAPER_PHASE1 = {
+    "method": {"name": "contrastive", "temperature": 0.05, "warm_up": 1.0},
+    "matcher": {"name": "nearest", "every": 5, "statistics": "cell"},
+    "training": {"epochs": 50, "batch_rows": 64, "learning_rate": 0.01, "keep": "top10-overlap"},
+}
+
+PHASE1 = {
+    "method": {"name": "contrastive", "temperature": 0.1, "negatives": "other-rows"},
+    "matcher": {
+        "name": "nearest",
+        "every": 2,
+        "start": "inputs",
+        "assignment": "one-to-one",
+        "route": "tree",
+        "statistics": "domain",
+        "metric": "cosine",
+    },
+    "training": {
+        "epochs": 20,
+        "batch_rows": 64,
+        "learning_rate": 0.05,
+        "schedule": "cosine",
+        "keep": "mutual",
+    },
+}
+
+SPEC = MethodSpec(
+    label="MatchDG",
+    reference=_REFERENCE + "; phase 1 as described in docs",
+    settings=MatchSettings,
+    build=lambda settings, network, domains: MatchPenalty(settings),
+    matcher="learnt",
+    search=SEARCH,
+    phase1=PHASE1,
+)
+
+PAPER_SPEC = MethodSpec(
+    label="MatchDG (as printed)",
+    reference=_REFERENCE,
+    settings=MatchSettings,
+    build=lambda settings, network, domains: MatchPenalty(settings),
+    matcher="learnt",
+    search=SEARCH,
+    phase1=PAPER_PHASE1,
+)
