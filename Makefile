@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml
 setup: $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/matchdg reproduce slab --budget quick --out demo
+	$(BIN)/matchdg reproduce slab rotated_digits --budget quick --out demo
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

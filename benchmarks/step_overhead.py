@@ -1,8 +1,10 @@
 """What a method's step costs over a bare one (forward, cross-entropy, backward, optimiser), as ratios of one run.
 
-Both steps run on the same network, batch and optimiser in alternation, so that a change of the machine's
-speed meets both; a ratio is the median over rounds of paired times. `whole` also counts what the trainer
-adds: gathering the batch from the data by its match-table rows, and keeping the terms for the records.
+Both steps run on the same network (so in the trainer's memory format), batch and optimiser in alternation, so
+that a change of the machine's speed meets both; a ratio is the median over rounds of paired times. `whole` also
+counts what the trainer adds: gathering the batch from the data by its match-table rows, and keeping the terms for
+the records. The bare step of phase 1, which has no cross-entropy, takes the mean of the representation instead;
+with an extra part, the bare step has rows and extra inputs in one batch.
 
     python benchmarks/step_overhead.py [--rounds N] [--threads N] [--out FILE]
 """
@@ -21,14 +23,15 @@ from torch.nn.functional import cross_entropy
 from matchdg.core.files import write_json
 from matchdg.data import DomainDataset, DomainSplit
 from matchdg.matching import MATCHERS
-from matchdg.methods import METHODS, Batch, Clock
+from matchdg.methods import METHODS, PHASE1_METHODS, Batch, Clock
 from matchdg.networks import NETWORKS, Network
+from matchdg.training.criteria import ClassCriterion
 from matchdg.training.display import Silent
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
 from matchdg.training.records import Records
 from matchdg.training.run import versions
-from matchdg.training.settings import TrainingSettings
+from matchdg.training.settings import Extra, TrainingSettings
 from matchdg.training.terms import TermMeans
 
 Step = Callable[[], None]
@@ -59,30 +62,36 @@ def random_split(shape: tuple[int, ...], rows: int, domains: int, classes: int) 
     return DomainSplit(data, data, target, ("target",))
 
 
-def steps(network: Network, split: DomainSplit, name: str, rows: int) -> dict[str, Step]:
+def steps(network: Network, split: DomainSplit, name: str, rows: int, extra: Extra = "none") -> dict[str, Step]:
     """The bare step, the method's step on the same batch, and the trainer's whole step."""
-    spec = METHODS[name]
-    settings = spec.settings()
-    objective = Objective(network, spec.build(settings, network, len(split.sources)))
+    spec = {**METHODS, **PHASE1_METHODS}[name]
+    settings = TrainingSettings(batch_rows=rows, learning_rate=1e-4, extra=extra)
+    fabric = Fabric(accelerator="cpu", devices=1)
     trainer = Trainer(
         split=split,
-        objective=objective,
+        objective=Objective(network, spec.build(spec.settings(), network, len(split.sources))),
         matcher=MATCHERS["perfect"]().build(split.train),
-        validation_matcher=None,
-        settings=TrainingSettings(batch_rows=rows, learning_rate=1e-4),
+        criterion=ClassCriterion(split, settings, fabric),
+        settings=settings,
         seed=0,
-        fabric=Fabric(accelerator="cpu", devices=1),
+        fabric=fabric,
         display=Silent(),
         records=Records(),
     )
     plain = trainer.optimizers["network"]
     table = trainer.table
-    batch = Batch.gather(split.train, table.rows[:rows], table.complete)
+    more = {"none": 0, "rows": rows, "inputs": rows * len(split.sources)}[extra]
+    positions = torch.arange(more) if more else None
+    batch = Batch.gather(split.train, table.rows[:rows], table.complete, positions)
+    inputs, labels = batch.inputs, batch.labels
+    if batch.extra is not None:
+        inputs, labels = torch.cat([inputs, batch.extra[0]]), torch.cat([labels, batch.extra[1]])
     clock = Clock(0, 0, 1)
     logged = TermMeans(trainer.fabric)
 
     def bare() -> None:
-        loss = cross_entropy(network(batch.inputs).logits, batch.labels)
+        outputs = network(inputs)
+        loss = cross_entropy(outputs.logits, labels) if spec.learns == "classes" else outputs.representation.mean()
         plain.zero_grad()
         loss.backward()
         plain.step()
@@ -91,7 +100,7 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int) -> dict[st
         trainer.step_on(batch, clock)
 
     def whole() -> None:
-        gathered = Batch.gather(trainer.train_data, table.rows[:rows], table.complete)
+        gathered = Batch.gather(trainer.train_data, table.rows[:rows], table.complete, positions)
         _, terms = trainer.step_on(gathered, clock)
         for term, value in terms.items():
             logged.add(term, value)
@@ -132,13 +141,21 @@ def main() -> None:
         found = ratios(steps(network, slab, "perfmatch", rows), options.rounds, 20)
         results[f"perfmatch, slab network, {rows} rows x 2 domains"] = found
     images = random_split((1, 64, 64), 80, 5, 10)
-    for name in ("perfmatch", "c-mmd", "c-coral"):
+    measured: list[tuple[str, str, Extra]] = [
+        ("contrastive", "phase 1: contrastive", "none"),
+        ("perfmatch", "phase 2: match penalty", "none"),
+        ("perfmatch", "phase 2 with extra rows", "rows"),
+        ("perfmatch", "phase 2 with extra inputs", "inputs"),
+        ("c-mmd", "c-mmd", "none"),
+        ("c-coral", "c-coral", "none"),
+    ]
+    for name, label, extra in measured:
         network = NETWORKS["resnet18"]().build((1, 64, 64), 10)
-        found = ratios(steps(network, images, name, 16), max(5, options.rounds // 10), 1)
-        results[f"{name}, ResNet-18, 16 rows x 5 domains at 64x64"] = found
+        found = ratios(steps(network, images, name, 16, extra), max(5, options.rounds // 10), 1)
+        results[f"{label}, ResNet-18, 16 rows x 5 domains at 64x64"] = found
     print(f"threads {options.threads}")
     for label, found in results.items():
-        print(f"{label:<55}", "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
+        print(f"{label:<70}", "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
     if options.out:
         write_json(options.out, {"threads": options.threads, "versions": versions(), "results": results})
         print(json.dumps({"written": str(options.out)}))

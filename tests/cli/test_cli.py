@@ -16,11 +16,11 @@ from matchdg.networks import NETWORKS
 def test_help_names_every_command(matchdg):
     ran = matchdg("--help")
     assert ran.code == 0
-    for command in ("train", "reproduce", "list", "theory"):
+    for command in ("train", "reproduce", "quality", "list", "theory"):
         assert command in ran.out
 
 
-@pytest.mark.parametrize("command", ["train", "reproduce", "list", "theory"])
+@pytest.mark.parametrize("command", ["train", "reproduce", "quality", "list", "theory"])
 def test_each_command_has_help(matchdg, command):
     ran = matchdg(command, "--help")
     assert ran.code == 0

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from matchdg.cli import names
+from matchdg.methods import METHODS, PHASE1_METHODS
 
 
 @pytest.mark.parametrize("family", names.FAMILIES)
@@ -20,6 +21,23 @@ def test_methods_come_with_settings_help_and_grids(matchdg):
     assert entries["perfmatch"]["matcher"] == "perfect"
     assert entries["perfmatch"]["search"]["slab"]["penalty"] == [0.1, 1.0, 10.0]
     assert all(setting["about"] for entry in entries.values() for setting in entry["settings"])
+
+
+def test_phase_1_is_listed_with_what_matchdg_sets_in_it(matchdg):
+    entries = {entry["name"]: entry for entry in json.loads(matchdg("list", "methods", "--json").out)}
+    assert [name for name, entry in entries.items() if entry["kind"] == "phase 1"] == list(PHASE1_METHODS)
+    for name in ("matchdg", "matchdg-paper"):
+        shown = {setting["name"]: setting["default"] for setting in entries[name]["phase1"]}
+        assert shown == {
+            f"phase1.{section}.{key}": value
+            for section, values in METHODS[name].phase1.items()
+            for key, value in values.items()
+        }
+        assert all(setting["about"] for setting in entries[name]["phase1"])
+    assert entries["erm"]["phase1"] == entries["contrastive"]["phase1"] == []
+    text = matchdg("list", "methods").out
+    assert "contrastive  [phase 1] MatchDG phase 1" in text
+    assert "    phase1.matcher.every = 5  epochs between" in text
 
 
 def test_all_fourteen_tables_are_listed(matchdg):

@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -43,6 +44,78 @@ def test_your_own_arrays(matchdg, npz):
     assert "c " in ran.out
 
 
+DIGITS = [
+    *("-d", "rotated-digits", "-s", "dataset.size=8", "-s", "dataset.train_per_domain=40"),
+    *("-s", "dataset.sources=[0, 30]", "-s", "dataset.targets=[60]", "-s", "training.epochs=1"),
+]
+
+
+def test_matchdg_runs_both_phases_with_settings_of_each(matchdg, tmp_path):
+    both = ["-s", "phase1.training.epochs=2", "-s", "phase1.matcher.assignment=nearest"]
+    ran = matchdg("train", "-m", "matchdg", *DIGITS, *both)
+    assert ran.code == 0, ran.err
+    assert "(target)" in ran.out
+    assert "epoch 2/2" in ran.err
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "matchdg-out" / "runs").glob("*/settings.json")]
+    whole = next(run for run in runs if run["phase1"])
+    assert len(runs) == 2
+    assert whole["phase1"]["training"]["epochs"] == 2
+    assert whole["phase1"]["matcher"]["assignment"] == "nearest"
+    assert whole["phase1"]["matcher"]["start"] == "inputs"
+    assert whole["training"]["epochs"] == 1
+
+
+def test_a_file_has_a_phase_1_too_and_options_override_it(matchdg, tmp_path):
+    (tmp_path / "run.yaml").write_text(
+        "method: matchdg\nphase1:\n  training:\n    epochs: 3\n  matcher:\n    every: 1\ntraining:\n"
+    )
+    ran = matchdg("train", "--config", "run.yaml", *DIGITS, "-s", "phase1.training.epochs=1", "--json")
+    folder = json.loads(ran.out)["folder"]
+    phase1 = json.loads((tmp_path / folder / "settings.json").read_text())["phase1"]
+    assert phase1["training"]["epochs"] == 1
+    assert phase1["matcher"]["every"] == 1
+
+
+def test_the_settings_that_a_run_leaves_are_a_config(matchdg, tmp_path):
+    first = json.loads(matchdg("train", *SMALL, "--json").out)
+    again = json.loads(matchdg("train", "--config", f"{first['folder']}/settings.json", "--json").out)
+    assert again == first
+    ran = matchdg("train", "--config", f"{first['folder']}/settings.json", "-s", "phase1.training.epochs=1")
+    assert "has no phase 1" in ran.err
+
+
+def test_phase_1_alone_shows_match_quality_in_place_of_accuracy(matchdg):
+    ran = matchdg("train", "-m", "contrastive", *DIGITS, "-q")
+    assert ran.code == 0, ran.err
+    assert "accuracy" not in ran.out
+    own, between = ran.out.split("training inputs of different domains")
+    for part in (own, between):
+        assert "top-10 overlap" in part
+        assert "mutual nearest neighbours" in part
+    assert "overlap of the run's match table" in between
+    result = json.loads(matchdg("train", "-m", "contrastive", *DIGITS, "--json").out)
+    assert result["test"] == {}
+    assert 0 <= result["quality"]["overlap"] <= 100
+    assert result["validation"]["augmentation"]["mean_rank"] >= 1
+
+
+def test_phase_1_on_data_without_objects_shows_what_can_be_known(matchdg, npz):
+    with np.load(npz()) as columns:
+        np.savez("none.npz", **{name: column for name, column in columns.items() if name != "objects"})
+    data = ["-d", "arrays", "-s", "dataset.path=none.npz", "-s", "dataset.targets=[c]", "-s", "training.epochs=1"]
+    ran = matchdg("train", "-m", "contrastive", *data, "-q")
+    assert ran.code == 0, ran.err
+    assert "objects are not known" in ran.out
+    assert ran.out.count("mutual nearest neighbours") == 2
+
+
+def test_data_dir_reaches_the_processes_that_are_started(matchdg, monkeypatch, tmp_path):
+    monkeypatch.setenv("MATCHDG_DATA", "elsewhere")
+    (tmp_path / "data").mkdir()
+    matchdg("train", *SMALL, "--data-dir", "data", "-q")
+    assert os.environ["MATCHDG_DATA"] == str(tmp_path / "data")
+
+
 def test_target_selection_is_shouted(matchdg):
     ran = matchdg("train", *SMALL, "-s", "training.selection=target", "-q")
     assert "SELECTED ON THE TARGET" in ran.out
@@ -65,11 +138,24 @@ def with_nan():
     [
         (["--method", "perfmach"], "unknown method 'perfmach'; did you mean 'perfmatch'?"),
         (["--dataset", "slap"], "unknown dataset 'slap'; did you mean 'slab'?"),
-        (["--network", "resnet"], "did you mean 'resnet18'?"),
+        (["--network", "resnet1"], "did you mean 'resnet18'?"),
         (["--matcher", "perfct"], "did you mean 'perfect'?"),
         (["-s", "training.epoch=3"], "unknown key in training 'epoch'; did you mean 'epochs'?"),
         (["-s", "method.penalti=3"], "did you mean 'penalty'?"),
         (["-s", "trainin.epochs=3"], "unknown key in run 'trainin'; did you mean 'training'?"),
+        (
+            ["-m", "matchdg", "-s", "phase1.trainin.epochs=3"],
+            "unknown key in phase1 'trainin'; did you mean 'training'?",
+        ),
+        (["-m", "matchdg", "-s", "phase1.training.epoch=3"], "phase1: unknown key in training 'epoch'; did you mean"),
+        (["-m", "matchdg", "-s", "phase1.matcher.asignment=a"], "did you mean 'assignment'?"),
+        (["-m", "matchdg", "-s", "phase1.matcher.assignment=nearst"], "matcher.assignment"),
+        (["-m", "matchdg", "-s", "phase1.training.epochs.first=1", "-s", "phase1.training=2"], "training"),
+        (["-m", "matchdg", "-s", "phase1.training=2", "-s", "phase1.training.epochs=3"], "is a value, not a section"),
+        (["-s", "phase1.training.epochs=3"], "PerfMatch has no phase 1"),
+        (["-m", "contrastve"], "did you mean 'contrastive'?"),
+        (["-m", "contrastive", "--matcher", "random"], "needs the matcher 'nearest'"),
+        (["--data-dir", "absent"], "--data-dir is absent, and there is no such folder"),
         (["-s", "epochs"], "not of the form section.key=value"),
         (["-s", "training.epochs=["], "is not a YAML value"),
         (["-s", "matcher.fraction=0.5"], "needs --matcher NAME too"),
@@ -119,9 +205,9 @@ def test_bad_data_is_named_and_ends_with_2(matchdg, npz, columns, options, messa
     assert message in ran.err
 
 
-@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n"])
+@pytest.mark.parametrize("text", [b"a: [", b"- 1\n- 2\n", b"\xff\xfe"])
 def test_a_config_that_is_no_mapping(matchdg, tmp_path, text):
-    (tmp_path / "bad.yaml").write_text(text)
+    (tmp_path / "bad.yaml").write_bytes(text)
     ran = matchdg("train", "--config", "bad.yaml")
     assert ran.code == 2
     assert "bad.yaml" in ran.err

@@ -123,3 +123,22 @@ def test_complete_rows_give_the_same_either_way(rows, columns, seed):
     assert torch.equal(quick.grid(quick.inputs), careful.grid(careful.inputs))
     assert careful.mask.all()
     torch.testing.assert_close(quick.domain_means(quick.inputs[:, 0]), careful.domain_means(careful.inputs[:, 0]))
+
+
+def test_the_extra_part_is_gathered_beside_the_rows(dataset, rows):
+    extra = torch.tensor([7, 0, 7])
+    batch = Batch.gather(dataset, rows, bool((rows >= 0).all()), extra)
+    inputs, labels = batch.extra
+    assert torch.equal(inputs, dataset.inputs[extra])
+    assert torch.equal(labels, dataset.labels[extra])
+    plain = Batch.gather(dataset, rows, bool((rows >= 0).all()))
+    assert plain.extra is None
+    assert torch.equal(batch.inputs, plain.inputs)
+    assert torch.equal(batch.domains, plain.domains)
+
+
+def test_everything_moves_to_a_device(dataset, rows):
+    batch = Batch.gather(dataset, rows, bool((rows >= 0).all()), torch.tensor([1, 2])).to(torch.device("meta"))
+    parts = [batch.inputs, batch.labels, *batch.extra] + ([] if batch.cells is None else [batch.cells])
+    assert all(part.device.type == "meta" for part in parts)
+    assert Batch.gather(dataset, rows, complete=False).to(torch.device("cpu")).extra is None

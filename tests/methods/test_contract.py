@@ -1,18 +1,20 @@
-"""What every member of `METHODS` promises."""
+"""What every member of `METHODS` promises, and of `PHASE1_METHODS` with it."""
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from sklearn.model_selection import ParameterGrid
+from torch.nn.functional import cross_entropy
 
 import matchdg
 from matchdg.core.settings import Settings
 from matchdg.matching import MATCHERS
-from matchdg.methods import METHODS, Clock, DomainLoss, Scaled
+from matchdg.methods import METHODS, PHASE1_METHODS, Clock, DomainLoss, Scaled
 from matchdg.networks import NETWORKS
 from matchdg.training.objective import Objective
 
@@ -25,6 +27,7 @@ SHAPES = {
     "small-cnn": (1, 16, 16),
 }
 DOMAINS, CLASSES = 3, 3
+EVERY = {**METHODS, **PHASE1_METHODS}
 ADVERSARIAL = [name for name, spec in METHODS.items() if spec.adversarial]
 WITH_PENALTY = [name for name, spec in METHODS.items() if "penalty" in spec.settings.model_fields]
 PAPER = Path(__file__).parents[2].parent / "shared" / "paper" / "hyperparameters.json"
@@ -41,7 +44,7 @@ def built(network):
 def build(name, network="slab", **settings):
     fresh = deepcopy(built(network))
     torch.manual_seed(0)
-    spec = METHODS[name]
+    spec = EVERY[name]
     return Objective(fresh, spec.build(spec.settings(**settings), fresh, DOMAINS))
 
 
@@ -91,7 +94,47 @@ def test_the_network_s_turn(name, network, make_batch, grid):
         assert parameter.grad is not None
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", PHASE1_METHODS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_phase_1_trains_the_representation_alone(name, network, make_batch, grid):
+    batch = make_batch(grid, CLASSES, SHAPES[network])
+    objective = build(name, network)
+    total, terms = objective(batch, at_turn(objective, "network"))
+    assert total.isfinite()
+    check_terms(terms)
+    total.backward()
+    for key, parameter in objective.network.featurizer.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.isfinite().all(), key
+        assert parameter.grad.any(), key
+    assert all(parameter.grad is None for parameter in objective.network.classifier.parameters())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_extra_part_adds_its_cross_entropy(name, make_batch, grid):
+    batch, other = make_batch(grid, CLASSES), make_batch([[0, 1, 2]], CLASSES, seed=1)
+    objective = build(name)
+    clock = at_turn(objective, "network")
+    alone = objective(batch, clock)
+    total, terms = objective(replace(batch, extra=(other.inputs, other.labels)), clock)
+    extra = cross_entropy(objective.network(other.inputs).logits, other.labels)
+    torch.testing.assert_close(total, alone.total + extra)
+    assert set(terms) == {*alone.terms, "extra"}
+    torch.testing.assert_close(terms["extra"], extra.detach())
+    check_terms(terms)
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_the_adversary_s_turn_skips_an_extra_part(name, make_batch, grid):
+    batch, other = make_batch(grid, CLASSES), make_batch([[0, 1, 2]], CLASSES, seed=1)
+    objective = build(name)
+    clock = at_turn(objective, "adversary")
+    total, terms = objective(replace(batch, extra=(other.inputs, other.labels)), clock)
+    assert "extra" not in terms
+    torch.testing.assert_close(total, objective(batch, clock).total)
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_everyone_with_parameters_has_a_turn(name):
     objective = build(name)
     assert {objective.method.turn(step) for step in range(20)} == set(objective.parameter_groups())
@@ -123,7 +166,7 @@ def test_a_domain_that_a_batch_lacks_spoils_no_gradient(name, make_batch):
     assert all(p.grad.isfinite().all() for p in objective.network.parameters())
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_batch_of_one_input_per_row_spoils_no_gradient(name, make_batch):
     """No row has a match: nothing is penalised, and nothing is divided by zero."""
     batch = make_batch([[0, None, None], [1, None, None], [2, None, None]], CLASSES)
@@ -131,10 +174,10 @@ def test_a_batch_of_one_input_per_row_spoils_no_gradient(name, make_batch):
     total, _ = objective(batch, at_turn(objective, "network"))
     total.backward()
     assert total.isfinite()
-    assert all(p.grad.isfinite().all() for p in objective.network.parameters())
+    assert all(p.grad.isfinite().all() for p in objective.network.parameters() if p.grad is not None)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_gradient_step_lowers_the_loss(name, make_batch, grid):
     # In double precision: MMD's narrowest kernels round more than a small step changes.
     batch = make_batch(grid, CLASSES)
@@ -143,12 +186,13 @@ def test_a_gradient_step_lowers_the_loss(name, make_batch, grid):
     clock = at_turn(objective, "network")
     parameters = objective.parameter_groups()["network"]
     before, _ = objective(batch, clock)
-    for parameter, gradient in zip(parameters, torch.autograd.grad(before, parameters), strict=True):
+    gradients = torch.autograd.grad(before, parameters, materialize_grads=True)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.data -= 1e-4 * gradient
     assert objective(batch, clock)[0] < before
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_order_of_the_rows_does_not_matter(name, make_batch):
     labels = [[0, 0, 1], [1, 1, 1], [2, 2, 2], [0, 0, 0]]
     batch, order = make_batch(labels, CLASSES), [2, 0, 3, 1]
@@ -173,35 +217,35 @@ def test_with_a_penalty_the_gradient_is_another_one(name, make_batch, grid):
     assert any(not torch.allclose(ours, erm) for ours, erm in pairs)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_parameter_groups_hold_every_parameter_once(name):
     objective = build(name)
     grouped = [id(p) for group in objective.parameter_groups().values() for p in group]
     assert sorted(grouped) == sorted(id(p) for p in objective.parameters())
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_method_with_an_adversary_says_so(name):
-    assert METHODS[name].adversarial == (build(name).method.adversary is not None)
+    assert EVERY[name].adversarial == (build(name).method.adversary is not None)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EVERY)
 class TestSpec:
     def test_it_says_what_it_is(self, name):
-        spec = METHODS[name]
+        spec = EVERY[name]
         assert spec.label
         assert spec.reference
         assert spec.matcher in MATCHERS
 
     def test_the_settings_have_help_and_read_back(self, name):
-        cls = METHODS[name].settings
+        cls = EVERY[name].settings
         assert issubclass(cls, Settings)
         assert cls.__doc__ != Settings.__doc__
         assert all(field.description for field in cls.model_fields.values())
         assert cls.parse(cls().dump(), "method") == cls()
 
     def test_the_search_grids_are_valid_settings(self, name):
-        spec = METHODS[name]
+        spec = EVERY[name]
         for grid in spec.search.values():
             for values in ParameterGrid({key: list(choices) for key, choices in grid.items()}):
                 assert spec.settings.parse(values, "method").model_dump(include=set(values)) == values

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from matchdg.cli import data, listing, reproduce, theory, train
+from matchdg.cli import data, listing, quality, reproduce, theory, train
 from matchdg.core.errors import InputError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 app.command(name="train")(train.train)
 app.command(name="reproduce")(reproduce.reproduce)
+app.command(name="quality")(quality.quality)
 app.command(name="list")(listing.list_family)
 app.command(name="theory")(theory.theory)
 app.add_typer(data.app, name="data")

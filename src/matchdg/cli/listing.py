@@ -6,6 +6,8 @@ import typer
 
 from matchdg.cli import names
 
+KINDS = {"classes": "classifier", "matches": "phase 1"}
+
 
 def list_family(
     family: Annotated[
@@ -27,47 +29,57 @@ def list_family(
         typer.echo(json.dumps(described, indent=2))
         return
     for entry in described:
-        typer.echo(f"{typer.style(entry['name'], bold=True)}  {entry['about']}")
-        for setting in entry.get("settings", []):
+        kind = "[phase 1] " if entry.get("kind") == "phase 1" else ""
+        typer.echo(f"{typer.style(entry['name'], bold=True)}  {kind}{entry['about']}")
+        for setting in entry.get("settings", []) + entry.get("phase1", []):
             typer.echo(f"    {setting['name']} = {setting['default']}  {setting['about']}")
 
 
 def describe(family: str) -> list[dict[str, Any]]:
     """Plain values about every member of a family."""
     from matchdg.data import DATASETS
-    from matchdg.experiments import STUDIES, printed_tables
+    from matchdg.experiments.catalogue import describe_tables
     from matchdg.matching import MATCHERS
-    from matchdg.methods import METHODS
+    from matchdg.methods import METHODS, PHASE1_METHODS
     from matchdg.networks import NETWORKS
 
     if family == "tables":
-        return [
-            {
-                "name": name,
-                "about": f"{table['about']} [{'reproducible' if name in STUDIES else 'printed numbers only'}]",
-                "reproducible": name in STUDIES,
-                "section": table["section"],
-                "columns": table["columns"],
-            }
-            for name, table in printed_tables().items()
-        ]
+        return describe_tables()
     if family == "methods":
         return [
             {
                 "name": name,
                 "about": f"{spec.label}: {spec.reference}",
+                "kind": KINDS[spec.learns],
                 "label": spec.label,
                 "matcher": spec.matcher,
                 "search": {key: dict(grid) for key, grid in spec.search.items()},
                 "settings": _settings(spec.settings),
+                "phase1": _phase1(spec),
             }
-            for name, spec in METHODS.items()
+            for name, spec in {**METHODS, **PHASE1_METHODS}.items()
         ]
     members: Any = {"datasets": DATASETS, "networks": NETWORKS, "matchers": MATCHERS}[family]
     return [
         {"name": name, "about": (cls.__doc__ or "").split("\n")[0], "settings": _settings(cls)}
         for name, cls in members.items()
     ]
+
+
+def _phase1(spec: Any) -> list[dict[str, Any]]:
+    """What the phase 1 of a method has instead of the defaults; nothing where it has none."""
+    from matchdg.matching import MATCHERS
+    from matchdg.methods import PHASE1_METHODS
+    from matchdg.training import TrainingSettings
+
+    found = []
+    for section, values in (spec.phase1 or {}).items():
+        families: Any = {"method": {name: one.settings for name, one in PHASE1_METHODS.items()}, "matcher": MATCHERS}
+        cls: Any = families[section][values["name"]] if section in families else TrainingSettings
+        for key, value in values.items():
+            about = f"the {section} of phase 1" if key == "name" else cls.model_fields[key].description
+            found.append({"name": f"phase1.{section}.{key}", "default": value, "about": about})
+    return found
 
 
 def _settings(cls: Any) -> list[dict[str, Any]]:

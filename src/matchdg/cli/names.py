@@ -31,7 +31,9 @@ TABLES = (
     "match_quality_phase2",
     "match_quality_fashion_2k",
     "iterative_ablation",
+    "rotated_digits",
 )
+FIGURES = ("penalty_curves", "tsne")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")
 
 

@@ -1,19 +1,28 @@
-"""`matchdg reproduce`: a table of the paper, ours beside the printed one."""
+"""`matchdg reproduce`: tables of the paper, ours beside the printed ones, and its figures."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from matchdg.cli import names
+from matchdg.cli.data_dir import DataDir, use_data_dir
+
+if TYPE_CHECKING:
+    from matchdg.experiments import Study
+    from matchdg.experiments.figures import FigureStudy
+    from matchdg.reports.html import Report
 
 
 def reproduce(
-    table: Annotated[
-        str,
+    tables: Annotated[
+        list[str],
         typer.Argument(
-            help=f"Which table: {', '.join(names.TABLES)}. `matchdg list tables` shows all.",
-            autocompletion=names.completion(names.TABLES),
+            metavar="TABLE...",
+            help=f"Which tables: {', '.join(names.TABLES)}; or figures: {', '.join(names.FIGURES)}. "
+            "`matchdg list tables` says what they are.",
+            autocompletion=names.completion((*names.TABLES, *names.FIGURES)),
+            show_default=False,
         ),
     ],
     budget: Annotated[
@@ -31,7 +40,11 @@ def reproduce(
         typer.Option(help="Processes side by side, one thread each; default: all cores.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; default: matchdg-out/TABLE-BUDGET.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Folder; of several tables, each has its own in it. Default: matchdg-out/TABLE-BUDGET.",
+            show_default=False,
+        ),
     ] = None,
     store: Annotated[
         Path | None,
@@ -41,16 +54,20 @@ def reproduce(
         Literal["source", "target"],
         typer.Option(help="Data that select hyper-parameters and epoch. 'target' leaks, and the table says so."),
     ] = "source",
+    data_dir: DataDir = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Regenerate a table of the paper and set it beside the printed numbers.
+    """Regenerate tables of the paper beside the printed numbers, or figures of it.
 
-    Writes table.json, table.md, report.html and the figures into the folder. Finished runs are found there
-    and not repeated, so an interrupted command goes on where it stopped.
+    Writes a table's table.json, table.md, report.html and figures into the folder; a figure's numbers as CSV and
+    JSON, PNG and SVG, report.html. Of several, one report.html leads to all. Finished runs are found there and not
+    repeated, so an interrupted command goes on where it stopped.
 
     [bold]Examples[/bold]
 
     matchdg reproduce slab
+
+    matchdg reproduce slab rotated_digits --out demo
 
     matchdg reproduce slab --budget paper --jobs 2 --out results/slab
     """
@@ -58,23 +75,63 @@ def reproduce(
     import os
 
     from matchdg.core.errors import InputError
-    from matchdg.experiments import reproduce as run_study
-    from matchdg.experiments import study_of, with_seeds
-    from matchdg.reports import print_table, write_report
-    from matchdg.reports.progress import automatic
+    from matchdg.experiments.catalogue import find_study
+    from matchdg.reports import write_index
 
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}, expected at least 1")
-    study = with_seeds(study_of(table, budget, selection), seeds)
-    folder = out or Path("matchdg-out") / f"{table}-{budget}"
-    command = f"matchdg reproduce {table} --budget {budget}" + (f" --seeds {seeds}" if seeds else "")
-    command += " --selection target" if selection == "target" else ""
-    outcome = run_study(study, folder, jobs or os.cpu_count() or 1, automatic(), command, store=store)
-    report = write_report(outcome)
+    use_data_dir(data_dir)
+    studies = {table: find_study(table, budget, selection, seeds) for table in tables}
+    folder = out or Path("matchdg-out") / f"{'+'.join(studies)}-{budget}"
+    options = f" --budget {budget}" + (f" --seeds {seeds}" if seeds else "")
+    options += " --selection target" if selection == "target" else ""
+    found: dict[str, dict[str, Any]] = {}
+    reports = []
+    for table, study in studies.items():
+        own = folder if len(studies) == 1 else folder / table
+        command = f"matchdg reproduce {table}{options}"
+        found[table], report = run(study, own, jobs or os.cpu_count() or 1, command, store)
+        reports.append(report)
+        if not json_:
+            show(found[table])
+    page = reports[0].page
+    if len(reports) > 1:
+        page = folder / "report.html"
+        write_index(" and ".join(report.title for report in reports), reports, page)
     if json_:
-        typer.echo(json.dumps(outcome.table, indent=2))
+        typer.echo(json.dumps(found if len(found) > 1 else found[tables[0]], indent=2))
     else:
-        print_table(outcome.table)
-        typer.echo(f"report: {report.resolve()}")
-    if outcome.table["failed"]:
+        typer.echo(f"report: {page.resolve()}")
+    if any(values["failed"] for values in found.values()):
         raise typer.Exit(1)
+
+
+def run(
+    study: "Study | FigureStudy", folder: Path, jobs: int, command: str, store: Path | None
+) -> "tuple[dict[str, Any], Report]":
+    """The content of the table's or figure's JSON file, and its report."""
+    from matchdg.experiments import Study
+    from matchdg.experiments import reproduce as reproduce_table
+    from matchdg.experiments.figures import reproduce_figure
+    from matchdg.reports import write_figure_report, write_report
+    from matchdg.reports.progress import automatic
+
+    if isinstance(study, Study):
+        outcome = reproduce_table(study, folder, jobs, automatic(), command, store=store)
+        return outcome.table, write_report(outcome)
+    drawn = reproduce_figure(study, folder, jobs, automatic(), command, store=store)
+    return drawn.values, write_figure_report(drawn.values, folder)
+
+
+def show(values: dict[str, Any]) -> None:
+    """Print the table, or what the figure comes to."""
+    from matchdg.reports import print_table, summary_lines
+
+    if "figure" not in values:
+        print_table(values)
+        return
+    typer.echo(values["title"])
+    for line in summary_lines(values):
+        typer.echo(line)
+    for failure in values["failed"]:
+        typer.echo(f"failed: {failure}")

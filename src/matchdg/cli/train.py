@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from matchdg.cli import names
+from matchdg.cli.data_dir import DataDir, use_data_dir
+from matchdg.cli.quality import measure, own_representation, show_quality
 from matchdg.core.errors import InputError
 
 
@@ -16,7 +18,7 @@ def train(
     matcher: Annotated[str | None, names.option("Where matches come from", names.MATCHERS)] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", help="A setting, e.g. method.penalty=0.1 or training.epochs=20. Repeatable."),
+        typer.Option("--set", "-s", help="A setting, e.g. method.penalty=0.1 or phase1.training.epochs=5. Repeatable."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="A YAML file of settings; the options above override it.", show_default=False)
@@ -28,6 +30,7 @@ def train(
     accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     devices: Annotated[int, typer.Option(help="Processes, one a device.")] = 1,
     threads: Annotated[int | None, typer.Option(help="Threads a process.", show_default=False)] = None,
+    data_dir: DataDir = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -43,18 +46,28 @@ def train(
 
     matchdg train -m irm -d slab -s method.penalty=5 -s training.epochs=50 --seed 1
 
-    matchdg train -m randmatch -d arrays -s dataset.path=mine.npz -s "dataset.targets=[hospital C]"
+    matchdg train -m randmatch -d arrays -s dataset.path=mine.npz -s "dataset.targets=\\[hospital C]"
+
+    matchdg train -m matchdg -d rotated-digits -s phase1.training.epochs=5 -s phase1.matcher.assignment=nearest
+
+    matchdg train -m contrastive -d rotated-digits
+
+    The last trains phase 1 alone, and shows match quality in place of accuracy; so does `matchdg quality` for any run.
     """
     from matchdg.training import MachineSettings, RunSettings, execute, run_folder
     from matchdg.training.display import Silent, automatic
 
+    use_data_dir(data_dir)
     values = read_config(config)
     named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
     values.update({key: value for key, value in named.items() if value is not None})
     settings = RunSettings.parse(apply(values, set_ or []))
     machine = MachineSettings.parse({"accelerator": accelerator, "devices": devices, "threads": threads}, "machine")
     result = execute(settings, out, machine, Silent() if quiet or json_ else automatic())
-    show(result, run_folder(out, settings), json_)
+    quality = None
+    if settings.spec.learns == "matches":
+        quality = measure(out, settings, own_representation(settings))
+    show(result, run_folder(out, settings), json_, quality)
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
@@ -65,8 +78,9 @@ def read_config(path: Path | None) -> dict[str, Any]:
         return {}
     try:
         values = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path} could not be read: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"{path} could not be read: {reason}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(values, dict):
@@ -85,8 +99,10 @@ def apply(values: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
         section, dot, name = key.partition(".")
         if not (equals and section and (name or not dot)):
             raise InputError(f"--set {assignment!r} is not of the form section.key=value, e.g. training.epochs=20")
-        if dot and section in DEFAULTS and section not in values:
-            values[section] = DEFAULTS[section]
+        if dot and values.get(section) is None:
+            # A section left empty in a file, or written as null, as that of a run without a phase 1 is.
+            values = {other: value for other, value in values.items() if other != section}
+            values |= {section: DEFAULTS[section]} if section in DEFAULTS else {}
         if dot and section in ("network", "matcher") and section not in values:
             raise InputError(
                 f"--set {assignment!r} needs --{section} NAME too, so that it is clear whose setting it is"
@@ -95,26 +111,45 @@ def apply(values: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
             values = override(values, {key: yaml.safe_load(text)})
         except yaml.YAMLError:
             raise InputError(f"--set {assignment!r}: {text!r} is not a YAML value; put quotes around it") from None
+        except (TypeError, ValueError):
+            raise InputError(f"--set {assignment!r}: something before the last dot is a value, not a section") from None
     return values
 
 
 DEFAULTS: dict[str, Any] = {"dataset": "slab", "method": "perfmatch"}
 
 
-def show(result: Any, folder: Path, as_json: bool) -> None:
-    """Print the result for a person, or a program."""
+def show(result: Any, folder: Path, as_json: bool, quality: dict[str, float] | None) -> None:
+    """Print the result for a person, or a program; with the match quality of a run that learnt matches alone."""
     import json
 
     if as_json:
-        typer.echo(json.dumps({**vars(result), "folder": str(folder)}, indent=2))
+        found = {} if quality is None else {"quality": quality}
+        typer.echo(json.dumps({**vars(result), **found, "folder": str(folder)}, indent=2))
         return
     warning = "  (SELECTED ON THE TARGET)" if result.selection.startswith("target") else ""
     typer.echo(f"kept epoch {result.best_epoch + 1} of {result.epochs} by {result.selection}{warning}")
+    if quality is None:
+        show_accuracy(result)
+    else:
+        show_matches(result, quality)
+    if result.diverged:
+        typer.echo("note: training diverged; the best epoch before that was kept", err=True)
+    typer.echo(f"run: {folder}")
+
+
+def show_accuracy(result: Any) -> None:
+    """Accuracy of each domain."""
     for name, scores in result.validation.items():
         typer.echo(f"  {name:<20} validation accuracy {100 * scores['accuracy']:6.2f} %")
     for name, scores in result.test.items():
         kind = "target" if name in result.targets else "source"
         typer.echo(f"  {name:<20} test accuracy       {100 * scores['accuracy']:6.2f} %  ({kind})")
-    if result.diverged:
-        typer.echo("note: training diverged; the best epoch before that was kept", err=True)
-    typer.echo(f"run: {folder}")
+
+
+def show_matches(result: Any, quality: dict[str, float]) -> None:
+    """How well validation inputs find their own augmentations, and how good the matches of the training data are."""
+    typer.echo("validation inputs and their own augmentations")
+    show_quality({**result.validation["augmentation"], **result.validation["neighbours"]})
+    typer.echo("training inputs of different domains")
+    show_quality(quality)

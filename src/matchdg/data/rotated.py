@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
 from matchdg.core.settings import Settings
+from matchdg.data.augmentation import AugmentationSettings
 from matchdg.data.dataset import DomainDataset
 from matchdg.data.division import divide
 from matchdg.data.inputs import PixelInputs
@@ -82,6 +83,10 @@ class RotatedSettings(Settings):
             validation=_views(originals, parts.validation, self.sources, self.size),
             test=_views(originals, parts.test, self.targets, self.size),
             targets=tuple(domain_name(angle) for angle in self.targets),
+            # These data's own augmentation: a turn by as much as the source domains differ.
+            augmentation=AugmentationSettings(
+                rotation=min(180.0, max(self.sources) - min(self.sources)), translation=0, scale=0
+            ),
         )
 
 

@@ -1,13 +1,14 @@
 """`DomainSplit`: what trains, what selects, what tests; and the checks that keep the target domains out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from matchdg.core.errors import InputError
 from matchdg.core.families import unknown_name
+from matchdg.data.augmentation import AugmentationSettings
 from matchdg.data.dataset import DomainDataset
 
 
@@ -15,13 +16,15 @@ from matchdg.data.dataset import DomainDataset
 class DomainSplit:
     """`train` and `validation` hold source domains only; `test` holds targets, and sources where there are any.
 
-    Positions, labels and domain indices are each data set's own; class names are shared.
+    Positions, labels and domain indices are each data set's own; class names are shared. `augmentation` is how an
+    input of this data is augmented to make true pairs for phase 1's stopping rule (appendix C.3).
     """
 
     train: DomainDataset
     validation: DomainDataset
     test: DomainDataset
     targets: tuple[str, ...]
+    augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
 
     def __post_init__(self) -> None:
         sources = self.sources

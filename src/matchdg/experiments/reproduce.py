@@ -14,7 +14,7 @@ from matchdg.experiments.measures import measures
 from matchdg.experiments.paper import printed_row, printed_table
 from matchdg.experiments.runner import Failure, Results, StudyDisplay, run_all
 from matchdg.experiments.selection import choose_point
-from matchdg.experiments.study import Arm, Study
+from matchdg.experiments.study import Arm, Column, Study
 from matchdg.training import RunResult, RunSettings
 from matchdg.training.run import versions
 
@@ -125,19 +125,17 @@ def failures(results: Results) -> list[dict[str, str]]:
 
 def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Results, out: Path) -> dict[str, Any]:
     """The table as plain values: ours and the printed ones, by column."""
-    printed = printed_table(study.table)
-    columns = printed["columns"]
-    by_column = printed["metric"]["by_column"]
-    units = {column: by_column[column]["unit"] for column in columns}
+    columns = columns_of(study)
+    units = {name: column.unit for name, column in columns.items()}
     table = {
         "table": study.table,
         "title": study.title,
-        "columns": columns,
+        "columns": list(columns),
         "budget": study.budget,
         "about_budget": study.about_budget,
-        "unit": units[columns[0]] if len(set(units.values())) == 1 else units,
-        "higher_is_better": {column: by_column[column]["higher_is_better"] for column in columns},
-        "rows": [_row(study, arms, chosen, results, columns, out) for arms in _rows_of(study)],
+        "unit": units if len(set(units.values())) > 1 else next(iter(units.values())),
+        "higher_is_better": {name: column.higher_is_better for name, column in columns.items()},
+        "rows": [_row(study, arms, chosen, results, list(columns), out) for arms in _rows_of(study)],
         "settings": {
             "seeds": list(study.seeds),
             "search_seeds": list(study.search_seeds),
@@ -151,6 +149,15 @@ def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Result
     if study.extend is not None:
         study.extend(table)
     return table
+
+
+def columns_of(study: Study) -> dict[str, Column]:
+    """The columns of the study's table: its own, or the printed table's."""
+    if study.columns is not None:
+        return dict(study.columns)
+    printed = printed_table(study.table)
+    about = {name: printed["metric"]["by_column"][name] for name in printed["columns"]}
+    return {name: Column(column["unit"], column["higher_is_better"]) for name, column in about.items()}
 
 
 def _rows_of(study: Study) -> list[list[Arm]]:
@@ -182,7 +189,9 @@ def _row(
         whole = [seed for seed in study.seeds if all(seed in by_seed[part] for part in parts)]
         by_seed[column] = {seed: statistics.fmean(by_seed[part][seed] for part in parts) for seed in whole}
     first = arms[0]
-    printed = printed_row(study.table, first.label, first.printed_group or first.group)
+    printed = None
+    if study.columns is None:
+        printed = printed_row(study.table, first.label, first.printed_group or first.group)
     points = {arm.task: chosen[arm.name] for arm in arms}
     return {
         "method": first.label,

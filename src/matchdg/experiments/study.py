@@ -53,11 +53,20 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Column:
+    """What the numbers of a column are, and whether a larger one is a better one."""
+
+    unit: str = "percent"
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True)
 class Study:
     """What is run and how it is chosen. Equal studies have equal `hash`es, whatever machine they run on.
 
-    `averages` are columns that are the mean, seed by seed, of others. `extend` adds to the finished table what
-    only this one has. With `show_printed`, rows of the paper that are not run here are shown too.
+    `columns` are those of a table that the paper does not have; None: the columns of the printed table. `averages`
+    are columns that are the mean, seed by seed, of others. `extend` adds to the finished table what only this one
+    has. With `show_printed`, rows of the paper that are not run here are shown too.
     """
 
     table: str
@@ -69,6 +78,7 @@ class Study:
     rule: Rule = "source"
     notes: tuple[str, ...] = ()
     about_budget: str = ""
+    columns: Mapping[str, Column] | None = None
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extend: Callable[[dict[str, Any]], None] | None = None
     show_printed: bool = False
@@ -128,7 +138,7 @@ def override(values: Mapping[str, Any], point: Point) -> dict[str, Any]:
     result = dict(values)
     for key, value in point.items():
         section, dot, rest = key.partition(".")
-        old = result.get(section, {})
+        old = result.get(section) or {}
         inner = {"name": old} if isinstance(old, str) else old
         result[section] = override(inner, {rest: value}) if dot else value
     return result

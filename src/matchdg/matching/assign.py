@@ -5,7 +5,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from matchdg.matching.search import MEMORY, all_scores, check_features, check_pair, nearest
+from matchdg.matching.search import MEMORY, all_scores, check_pair, first
 from matchdg.matching.sparse import assign_sparsely
 from matchdg.matching.table import ABSENT
 
@@ -30,17 +30,23 @@ def assign(queries: Tensor, candidates: Tensor, how: Assignment, memory: int = M
     table and proves its result to be within a millionth of the optimum. Which of equally good results is taken does
     not depend on the order of the queries, which may be that of the objects.
 
-    Beyond `memory`, `one-to-one` takes 16 limit^2 bytes or, above the limit, a copy of both sides in float32 and about 2 kB a point.
+    Beyond `memory`, `one-to-one` takes about 30 limit^2 bytes or, above the limit, a copy of both sides in float32
+    and some 3 kB a point.
 
     Raises `InputError` as `nearest` does.
     """
-    check_features("queries", queries)
-    check_features("candidates", candidates)
     check_pair(queries, candidates)
+    return assign_sound(queries, candidates, how, memory, limit)
+
+
+def assign_sound(
+    queries: Tensor, candidates: Tensor, how: Assignment, memory: int = MEMORY, limit: int = LIMIT
+) -> Tensor:
+    """`assign` for features that were checked before."""
     if len(candidates) == 0 or len(queries) == 0:
         return torch.full((len(queries),), ABSENT, device=queries.device)
     if how == "nearest":
-        return nearest(queries, candidates, 1, memory)[0][:, 0]
+        return first(queries, candidates, memory)
     if max(len(queries), len(candidates)) > limit:
         return assign_sparsely(queries, candidates, memory)
     return _assign_densely(queries, candidates, memory)

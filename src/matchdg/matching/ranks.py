@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from matchdg.core.errors import InputError
-from matchdg.matching.search import MEMORY, all_scores, check_features, check_pair
+from matchdg.matching.search import MEMORY, all_scores, check_pair
 
 
 @torch.no_grad()
@@ -19,8 +19,6 @@ def ranks(queries: Tensor, candidates: Tensor, truth: Tensor, memory: int = MEMO
     >>> ranks(torch.tensor([[0.0]]), torch.tensor([[2.0], [1.0], [3.0]]), torch.tensor([0])).tolist()
     [2]
     """
-    check_features("queries", queries)
-    check_features("candidates", candidates)
     check_pair(queries, candidates)
     if truth.shape != (len(queries),) or bool(((truth < 0) | (truth >= len(candidates))).any()):
         raise InputError(

@@ -5,102 +5,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from matchdg.matching.assign import Assignment, assign
+from matchdg.matching.assign import Assignment, assign_sound
+from matchdg.matching.refine import refine
 from matchdg.matching.search import MEMORY, check_features
 from matchdg.matching.table import ABSENT
 
 Route = Literal["direct", "tree"]
-
-
-def route(
-    features: list[Tensor],
-    base: int,
-    how: Route,
-    assignment: Assignment,
-    memory: int = MEMORY,
-    weights: Tensor | None = None,
-) -> Tensor:
-    """Positions [n_base, K] within each domain's list, of one class; -1 where the list is empty."""
-    present = [len(own) > 0 for own in features]
-    if how == "direct":
-        parents = [base if here and domain != base else ABSENT for domain, here in enumerate(present)]
-    else:
-        if weights is None:
-            weights = distances(features, assignment, memory)
-        masked = weights.clone()
-        absent = ~torch.tensor(present)
-        masked[absent] = torch.inf
-        masked[:, absent] = torch.inf
-        parents = spanning_tree(masked, base)
-    return along(features, base, parents, assignment, memory)
-
-
-def distances(features: list[Tensor], assignment: Assignment, memory: int = MEMORY) -> Tensor:
-    """Mean distance [K, K] between assigned points of two domains of one class; infinite where either is empty."""
-    K = len(features)
-    weights = torch.full((K, K), torch.inf)
-    for left in range(K):
-        for right in range(left + 1, K):
-            if len(features[left]) and len(features[right]):
-                found = assign(features[left], features[right], assignment, memory)
-                gap = (features[left] - features[right][found]).float().norm(dim=1).mean()
-                weights[left, right] = weights[right, left] = float(gap)
-    return weights
-
-
-def spanning_tree(weights: Tensor, root: int) -> list[int]:
-    """The parent of each domain in the minimum spanning tree [K]; -1 for the root and what cannot be reached."""
-    parents = [ABSENT] * len(weights)
-    best, source = weights[root].clone(), [root] * len(weights)
-    open_ = set(range(len(weights))) - {root}
-    while open_:
-        near = min(open_, key=lambda domain: (float(best[domain]), domain))
-        if not bool(best[near].isfinite()):
-            break
-        open_.remove(near)
-        parents[near] = source[near]
-        for domain in open_:
-            if weights[near, domain] < best[domain]:
-                best[domain], source[domain] = weights[near, domain], near
-    return parents
-
-
-def along(
-    features: list[Tensor], base: int, parents: list[int], assignment: Assignment, memory: int = MEMORY
-) -> Tensor:
-    """Matches [n_base, K] composed along the tree: each domain is assigned to the points its parent is matched with."""
-    own = features[base]
-    rows = torch.full((len(own), len(features)), ABSENT, device=own.device)
-    rows[:, base] = torch.arange(len(own), device=own.device)
-    done, waiting = {base}, [domain for domain, parent in enumerate(parents) if parent != ABSENT]
-    while waiting:
-        domain = next(domain for domain in waiting if parents[domain] in done)
-        parent = parents[domain]
-        rows[:, domain] = assign(features[parent][rows[:, parent]], features[domain], assignment, memory)
-        done.add(domain)
-        waiting.remove(domain)
-    return rows
-
-
-def refine(
-    features: list[Tensor], rows: Tensor, base: int, assignment: Assignment, rounds: int, memory: int = MEMORY
-) -> Tensor:
-    """Make rows consistent over all domains: assign each domain anew to the mean of the rows' other members."""
-    rows = rows.clone()
-    used = [domain for domain in range(len(features)) if len(features[domain]) and len(rows)]
-    if len(used) < 3:
-        return rows
-    for _ in range(rounds):
-        before = rows.clone()
-        total = sum(features[domain][rows[:, domain]] for domain in used)
-        for domain in used:
-            if domain != base:
-                others = total - features[domain][rows[:, domain]]
-                rows[:, domain] = assign(others / (len(used) - 1), features[domain], assignment, memory)
-                total = others + features[domain][rows[:, domain]]
-        if torch.equal(rows, before):
-            break
-    return rows
 
 
 @torch.no_grad()
@@ -115,36 +25,115 @@ def match_rows(
     rounds: int = 0,
     memory: int = MEMORY,
 ) -> Tensor:
-    """Rows [R, K] of a match table in the order of `anchor_positions`; `bases[c]` is the base domain of class c."""
+    """Rows [R, K] of a match table on features [N, D], in the order of `anchor_positions`.
+
+    Shapes: labels [N], domains [N], bases [classes] (of `base_domains`). Each class is matched by itself, by `route`
+    and then `refine`. With `tree`, all classes share the weights of the tree, the mean of their `distances`, so that
+    they share the tree too, but for classes that a domain lacks. Raises `InputError` as `nearest` does.
+    """
     check_features("features", features)
-    classes = len(bases)
-    cells = (labels * domain_count + domains).cpu()
-    order = cells.argsort(stable=True)
-    sizes = torch.bincount(cells, minlength=classes * domain_count)
-    members = order.split(sizes.tolist())
-
-    def lists(label: int) -> list[Tensor]:
-        return members[label * domain_count : (label + 1) * domain_count]
-
-    def own(label: int) -> list[Tensor]:
-        return [features[inside.to(features.device)] for inside in lists(label)]
-
+    sizes = torch.bincount(labels * domain_count + domains, minlength=len(bases) * domain_count)
+    cells = (labels * domain_count + domains).argsort(stable=True).split(sizes.tolist())
+    classes = [cells[first : first + domain_count] for first in range(0, len(cells), domain_count)]
     weights = None
     if how == "tree":
-        all_weights = torch.stack([distances(own(label), assignment, memory) for label in range(classes)])
-        finite = all_weights.isfinite()
-        weights = torch.where(finite, all_weights, 0).sum(0) / finite.sum(0)
-        weights[finite.sum(0) == 0] = torch.inf
-    found = []
-    for label in range(classes):
-        base = int(bases[label])
-        mine = own(label)
-        rows = route(mine, base, how, assignment, memory, weights)
-        rows = refine(mine, rows, base, assignment, rounds, memory).cpu()
+        weights = _mean_of_finite([distances(_gather(features, inside), assignment, memory) for inside in classes])
+    rows, anchors = [], []
+    for inside, base in zip(classes, bases.tolist(), strict=True):
+        own = _gather(features, inside)
+        found = route(own, base, how, assignment, memory, weights)
+        found = refine(own, found, base, assignment, rounds, memory).cpu()
         columns = [
-            inside[column] if len(inside) else column for inside, column in zip(lists(label), rows.T, strict=True)
+            positions[column] if len(positions) else column
+            for positions, column in zip(inside, found.unbind(1), strict=True)
         ]
-        found.append(torch.stack(columns, 1))
-    table = torch.cat(found)
-    anchor = torch.cat([members[label * domain_count + int(bases[label])] for label in range(classes)])
-    return table[anchor.argsort()]
+        rows.append(torch.stack(columns, 1))
+        anchors.append(inside[base])
+    return torch.cat(rows)[torch.cat(anchors).argsort()]
+
+
+def route(
+    features: list[Tensor],
+    base: int,
+    how: Route,
+    assignment: Assignment,
+    memory: int = MEMORY,
+    weights: Tensor | None = None,
+) -> Tensor:
+    """Matches of one class: positions [n_base, K] within each domain's features [n_k, D]; -1 where it has none.
+
+    `direct`, the paper's, assigns every domain to the base domain. `tree` assigns along the minimum spanning tree of
+    the domains with these `weights` [K, K] (by default the class's `distances`): where domains lie in a chain, as
+    rotations do, neighbours are easier to match than the ends.
+    """
+    present = [len(own) > 0 for own in features]
+    if how == "direct":
+        parents = [base if here and domain != base else ABSENT for domain, here in enumerate(present)]
+    else:
+        weights = distances(features, assignment, memory) if weights is None else weights
+        both = torch.tensor(present)[:, None] & torch.tensor(present)
+        parents = spanning_tree(weights.masked_fill(~both, torch.inf), base)
+    return along(features, base, parents, assignment, memory)
+
+
+def distances(features: list[Tensor], assignment: Assignment, memory: int = MEMORY) -> Tensor:
+    """The mean distance of assigned points [K, K] of one class's domains; infinite where one of the two has none."""
+    weights = torch.full((len(features), len(features)), torch.inf)
+    for left, own in enumerate(features):
+        for right in range(left + 1, len(features)):
+            other = features[right]
+            if len(own) and len(other):
+                gap = (own - other[assign_sound(own, other, assignment, memory)]).norm(dim=1).mean()
+                weights[left, right] = weights[right, left] = float(gap)
+    return weights
+
+
+def spanning_tree(weights: Tensor, root: int) -> list[int]:
+    """Each domain's parent [K] in the minimum spanning tree, by Prim; -1 for the root, and where no path leads.
+
+    >>> spanning_tree(torch.tensor([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]]), root=0)
+    [-1, 0, 1]
+    """
+    table = weights.tolist()
+    parents = [ABSENT] * len(table)
+    parent = {domain: root for domain in range(len(table)) if domain != root}
+    while parent:
+        nearest = min(parent, key=lambda domain: table[parent[domain]][domain])
+        if table[parent[nearest]][nearest] == float("inf"):
+            break
+        parents[nearest] = parent.pop(nearest)
+        for domain, current in parent.items():
+            if table[nearest][domain] < table[current][domain]:
+                parent[domain] = nearest
+    return parents
+
+
+def along(
+    features: list[Tensor], base: int, parents: list[int], assignment: Assignment, memory: int = MEMORY
+) -> Tensor:
+    """Matches [n_base, K] along a tree: each domain is assigned to the points that its parent is matched with.
+
+    A point that its parent is matched with twice asks twice, so that `one-to-one` gives two different points, if
+    there are. Domains without a parent, the base aside, get -1.
+    """
+    count, device = len(features[base]), features[base].device
+    rows = torch.full((count, len(features)), ABSENT, device=device)
+    rows[:, base] = torch.arange(count, device=device)
+    waiting = [base]
+    while waiting:
+        parent = waiting.pop()
+        for domain in [child for child, own in enumerate(parents) if own == parent]:
+            rows[:, domain] = assign_sound(features[parent][rows[:, parent]], features[domain], assignment, memory)
+            waiting.append(domain)
+    return rows
+
+
+def _gather(features: Tensor, cells: tuple[Tensor, ...]) -> list[Tensor]:
+    return [features[positions.to(features.device)] for positions in cells]
+
+
+def _mean_of_finite(tables: list[Tensor]) -> Tensor:
+    stacked = torch.stack(tables)
+    finite = stacked.isfinite()
+    total = stacked.masked_fill(~finite, 0).sum(0)
+    return torch.where(finite.any(0), total / finite.sum(0).clamp(min=1), torch.inf)

@@ -24,33 +24,27 @@ _TOLERANCE: Final = 1e-6
 
 def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost."""
-    size = len(candidates)
-    every = torch.arange(len(queries))
-    # If all are given equally often, a shift of one side changes nothing but how many digits are lost.
-    middle = candidates.mean(0)
-    queries, candidates = queries - (queries.mean(0) if len(queries) % size == 0 else middle), candidates - middle
+    count, size = len(queries), len(candidates)
+    queries, candidates = _shifted(queries.float(), candidates.float())
     surcharges = _surcharges(queries, candidates)
-    k = min(_NEIGHBOURS, size)
+    every, k = torch.arange(count), min(_NEIGHBOURS, size)
     pairs = _first_pairs(queries, candidates, k, memory)
     for _ in range(_ROUNDS):
-        cost = _costs(queries, candidates, pairs // size, pairs % size, memory)
-        edges = _edges(pairs // size, pairs % size, cost, surcharges, size)
-        slot = _matching(edges, len(queries), len(surcharges) * size)
-        paid = _costs(queries, candidates, every, slot % size, memory)
-        whole = paid + surcharges[slot // size]
-        prices = _prices(edges, slot, whole, float(paid.mean()), len(surcharges) * size)
+        edges = _edges(pairs, _costs(queries, candidates, pairs, memory), surcharges, size)
+        slot = _matching(edges, count, len(surcharges) * size)
+        plain = _costs(queries, candidates, every * size + slot % size, memory)
+        paid = plain + surcharges[slot // size]
+        prices = _prices(edges, slot, paid, len(surcharges) * size, tolerance=1e-9 * float(plain.mean()))
         best = (prices.view(-1, size) + surcharges[:, None]).min(0).values
-        offered = (best - best.min()).float().to(queries.device)
-        near = first_k(queries, candidates, k, memory, offered).cpu()
-        offers = (
-            _costs(queries, candidates, every.repeat_interleave(k), near.flatten(), memory).view(len(queries), k)
-            + best[near]
-        )
-        saved = (whole + prices[slot] - offers.min(1).values).clamp(min=0)
+        # Only differences of prices matter, and float32 keeps small ones.
+        asked = (best - best.min()).float().to(queries.device)
+        near = first_k(queries, candidates, k, memory, asked).cpu()
+        offers = every[:, None] * size + near
+        least = (_costs(queries, candidates, offers.flatten(), memory).view(count, k) + best[near]).min(1).values
+        saved = (paid + prices[slot] - least).clamp(min=0)
         bound = saved.sum() + prices.sum() - prices[slot].sum()
-        cheaper = (every[:, None] * size + near)[saved > 0]
-        grown = torch.cat([pairs, cheaper.flatten()]).unique()
-        if bound <= _TOLERANCE * paid.sum() or len(grown) == len(pairs):
+        grown = torch.cat([pairs, offers[saved > 0].flatten()]).unique()
+        if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
             break
         pairs = grown
     return (slot % size).to(queries.device)
@@ -65,11 +59,17 @@ class _Edges:
     cost: Tensor
 
 
-def _edges(query: Tensor, candidate: Tensor, cost: Tensor, surcharges: Tensor, candidates: int) -> _Edges:
+def _edges(pairs: Tensor, costs: Tensor, surcharges: Tensor, size: int) -> _Edges:
     """Each pair once for each copy of its candidate."""
     copies = len(surcharges)
-    slots = candidate + candidates * torch.arange(copies)[:, None]
-    return _Edges(query.repeat(copies), slots.flatten(), (cost + surcharges[:, None]).flatten())
+    slots = pairs % size + size * torch.arange(copies)[:, None]
+    return _Edges((pairs // size).repeat(copies), slots.flatten(), (costs + surcharges[:, None]).flatten())
+
+
+def _shifted(queries: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
+    """Each side by its own mean if all candidates are given equally often, as the result then stays the same."""
+    middle = candidates.mean(0)
+    return queries - (queries.mean(0) if len(queries) % len(candidates) == 0 else middle), candidates - middle
 
 
 def _surcharges(queries: Tensor, candidates: Tensor) -> Tensor:
@@ -89,23 +89,18 @@ def _first_pairs(queries: Tensor, candidates: Tensor, k: int, memory: int) -> Te
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(queries.shape[1], generator=generator).to(queries.device)
     shuffled = torch.randperm(count, generator=generator)
-    left = shuffled[(queries.float() @ direction).cpu()[shuffled].argsort()]
-    right = (candidates.float() @ direction).cpu().argsort()
+    left = shuffled[(queries @ direction).cpu()[shuffled].argsort()]
+    right = (candidates @ direction).cpu().argsort()
     possible = left * size + right[torch.arange(count) * size // count]
-    return torch.cat(
-        [
-            (torch.arange(count)[:, None] * size + forth).flatten(),
-            (back * size + torch.arange(size)[:, None]).flatten(),
-            possible,
-        ]
-    ).unique()
+    ahead, behind = torch.arange(count)[:, None] * size + forth, back * size + torch.arange(size)[:, None]
+    return torch.cat([ahead.flatten(), behind.flatten(), possible]).unique()
 
 
-def _costs(queries: Tensor, candidates: Tensor, query: Tensor, candidate: Tensor, memory: int) -> Tensor:
+def _costs(queries: Tensor, candidates: Tensor, pairs: Tensor, memory: int) -> Tensor:
     """Half the squared distance of each pair, in double precision."""
-    rows = max(1, memory // (24 * queries.shape[1]))
-    parts = zip(query.to(queries.device).split(rows), candidate.to(queries.device).split(rows), strict=True)
-    return torch.cat([(queries[q].float() - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
+    rows = max(1, memory // (16 * queries.shape[1]))
+    parts = [(part // len(candidates), part % len(candidates)) for part in pairs.to(queries.device).split(rows)]
+    return torch.cat([(queries[q] - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
 
 
 def _matching(edges: _Edges, queries: int, slots: int) -> Tensor:
@@ -121,13 +116,13 @@ def _matching(edges: _Edges, queries: int, slots: int) -> Tensor:
     return torch.from_numpy(found).long()
 
 
-def _prices(edges: _Edges, slot: Tensor, paid: Tensor, scale: float, slots: int) -> Tensor:
+def _prices(edges: _Edges, slot: Tensor, paid: Tensor, slots: int, tolerance: float) -> Tensor:
     """Longest paths by Bellman and Ford: a slot costs at least what its query's does, less what q pays more for it."""
     more, source = edges.cost - paid[edges.query], slot[edges.query]
     prices = torch.zeros(slots, dtype=torch.float64)
     for _ in range(slots):
         higher = prices.scatter_reduce(0, edges.slot, prices[source] - more, "amax")
-        if bool((higher - prices).max() <= 1e-9 * scale):
+        if bool((higher - prices).max() <= tolerance):
             break
         prices = higher
     return prices

@@ -5,11 +5,11 @@ from matchdg.methods.match_penalty import SEARCH, MatchPenalty, MatchSettings
 
 _REFERENCE = "Mahajan, Tople, Sharma (2021), Domain generalization using causal matching, section 5"
 
-# Appendix C.1 and C.3. The epochs between updates, the momentum, the warm-up of the loss and the statistics of one class
-# within one domain while matching are what the reference code does; the paper does not mention them.
+# Appendix C.1 and C.3; matches are renewed after each epoch, as section 5.1 says. The momentum, the warm-up of the loss
+# and the statistics of one class within one domain while matching are the reference code's; the paper has none of them.
 PAPER_PHASE1 = {
     "method": {"name": "contrastive", "temperature": 0.05, "warm_up": 1.0},
-    "matcher": {"name": "nearest", "every": 5, "statistics": "cell"},
+    "matcher": {"name": "nearest", "every": 1, "statistics": "cell"},
     "training": {"epochs": 50, "batch_rows": 64, "learning_rate": 0.01, "keep": "top10-overlap"},
 }
 

@@ -1,7 +1,9 @@
-"""What people look at: the terminal's table, Markdown, plots of decision regions and the HTML page."""
+"""What people look at: the terminal's table, Markdown, plots and HTML pages."""
 
 from typing import TYPE_CHECKING, Any
 
+from matchdg.reports.figure_report import summary_lines, write_figure_report
+from matchdg.reports.index import write_index
 from matchdg.reports.markdown import to_markdown
 from matchdg.reports.page import summarise, write_page
 from matchdg.reports.regions import Panel, plot_regions
@@ -10,7 +12,18 @@ from matchdg.reports.terminal import print_table
 if TYPE_CHECKING:
     from matchdg.reports.report import write_report
 
-__all__ = ["Panel", "plot_regions", "print_table", "summarise", "to_markdown", "write_page", "write_report"]
+__all__ = [
+    "Panel",
+    "plot_regions",
+    "print_table",
+    "summarise",
+    "summary_lines",
+    "to_markdown",
+    "write_figure_report",
+    "write_index",
+    "write_page",
+    "write_report",
+]
 
 
 def __getattr__(name: str) -> Any:

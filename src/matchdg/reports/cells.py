@@ -115,9 +115,22 @@ def selected_on_target(row: Row) -> bool:
     return str(row.get("selection") or "").partition(":")[0].strip() == "target"
 
 
+def printed_only(row: Row) -> bool:
+    """Whether the row is the paper's alone: not run here, and mostly quoted there from others."""
+    return row.get("origin") is not None
+
+
+def has_printed(table: Table) -> bool:
+    """Whether the paper prints any number of this table."""
+    return any(mean_of(paper_cell(row, column)) is not None for row in table["rows"] for column in table["columns"])
+
+
 def tags(row: Row) -> list[str]:
     """What must be said wherever the row is shown."""
-    return ["oracle"] * bool(row.get("oracle")) + ["selected on target"] * selected_on_target(row)
+    found = ["oracle"] * bool(row.get("oracle")) + ["selected on target"] * selected_on_target(row)
+    if printed_only(row):
+        found.append("quoted in the paper" if row["origin"] == "quoted" else "not run here")
+    return found
 
 
 def groups(table: Table) -> list[tuple[str, list[Row]]]:
@@ -143,7 +156,8 @@ def unit_of(table: Table, column: str) -> str:
 def head(table: Table) -> list[tuple[str, str]]:
     """Budget, unit, direction, selection rule and seeds, for the head of every form of the table."""
     counts = seed_counts(table)
-    rules = list(dict.fromkeys(one_line(row.get("selection") or "not said") for row in table["rows"]))
+    ran = [row for row in table["rows"] if not printed_only(row)]
+    rules = list(dict.fromkeys(one_line(row.get("selection") or "not said") for row in ran))
     lower = [one_line(column) for column in table["columns"] if not higher_is_better(table, column)]
     lines = [("Budget", _budget_text(table)), ("Unit", _unit_text(table))]
     lines += [("Lower is better", ", ".join(lower))] * bool(lower)
@@ -153,6 +167,8 @@ def head(table: Table) -> list[tuple[str, str]]:
 
 def _budget_text(table: Table) -> str:
     budget = one_line(table["budget"])
+    if table.get("about_budget"):
+        return f"{budget}: {one_line(table['about_budget'])}"
     return f"{budget} (smaller than the paper's)" if budget == "quick" else budget
 
 
@@ -213,12 +229,17 @@ def compact(value: Any) -> str:
 
 
 def chosen_text(row: Row) -> str:
-    """The row's hyper-parameters.
+    """The row's hyper-parameters; those of each task where they differ between the tasks that make up the row.
 
     >>> chosen_text({"hyperparameters": {"penalty": 1.0}}), chosen_text({})
     ('penalty = 1.0', 'none to choose')
+    >>> chosen_text({"hyperparameters": {"15, 30": {"penalty": 1.0}, "45": {}}})
+    '15, 30: penalty = 1.0 / 45: none to choose'
     """
-    return _pairs(row.get("hyperparameters") or {}) or "none to choose"
+    chosen = row.get("hyperparameters") or {}
+    if chosen and all(isinstance(point, Mapping) for point in chosen.values()):
+        return " / ".join(f"{one_line(task)}: {_pairs(point) or 'none to choose'}" for task, point in chosen.items())
+    return _pairs(chosen) or "none to choose"
 
 
 def _pairs(values: Any) -> str:

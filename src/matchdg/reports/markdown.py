@@ -4,6 +4,7 @@ import re
 
 from matchdg.reports import cells
 from matchdg.reports.cells import Row, Table
+from matchdg.reports.gaps import gaps_of
 
 
 def to_markdown(table: Table) -> str:
@@ -18,6 +19,10 @@ def to_markdown(table: Table) -> str:
         blocks += ["## Failed", _list(failed)]
     if notes := table.get("notes"):
         blocks += ["## Notes", _list(notes)]
+    if found := gaps_of(table):
+        head = [":---", ":---"] + ["---:"] * (len(found.columns) - 2)
+        lines = [[escape(text) for text in line] for line in (found.columns, *found.rows)]
+        blocks += ["## Gap closed", escape(found.caption) + ".", _rows([lines[0], head, *lines[1:]])]
     blocks += ["## Hyper-parameters chosen", _chosen(table)]
     if table.get("command"):
         blocks += ["## Command", _code(cells.one_line(table["command"]))]
@@ -34,10 +39,10 @@ def escape(text: object) -> str:
 
 
 def _results(table: Table) -> str:
-    columns = table["columns"]
+    columns, printed = table["columns"], cells.has_printed(table)
     header = ["Method"]
     for column in columns:
-        header += [escape(column), "paper", "difference"]
+        header += [escape(column), *(["paper", "difference"] if printed else [])]
     lines = [header, [":---"] + ["---:"] * (len(header) - 1)]
     for group, rows in cells.groups(table):
         if group:
@@ -45,11 +50,12 @@ def _results(table: Table) -> str:
         for row in rows:
             line = [_name(row)]
             for column in columns:
-                line += [
-                    cells.our_text(row, column, table),
-                    cells.value_text(cells.paper_cell(row, column)),
-                    cells.marked_difference(row, column, table),
-                ]
+                line.append(cells.our_text(row, column, table))
+                if printed:
+                    line += [
+                        cells.value_text(cells.paper_cell(row, column)),
+                        cells.marked_difference(row, column, table),
+                    ]
             lines.append(line)
     return _rows(lines)
 
@@ -58,8 +64,9 @@ def _chosen(table: Table) -> str:
     lines = [["Method", "Group", "Selection rule", "Hyper-parameters"], [":---"] * 4]
     for group, rows in cells.groups(table):
         for row in rows:
-            rule = row.get("selection") or cells.MISSING
-            lines.append([_name(row), escape(group), escape(rule), escape(cells.chosen_text(row))])
+            if not cells.printed_only(row):
+                rule = row.get("selection") or cells.MISSING
+                lines.append([_name(row), escape(group), escape(rule), escape(cells.chosen_text(row))])
     return _rows(lines)
 
 

@@ -1,19 +1,16 @@
-"""The HTML page: one file with everything in it, no script and no request to anywhere."""
+"""The HTML page of a table."""
 
-import base64
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matchdg.core.errors import InputError
-from matchdg.core.files import write_text
 from matchdg.reports import cells
 from matchdg.reports.cells import Row, Table
+from matchdg.reports.gaps import gaps_of
+from matchdg.reports.html import Figure, embedded, write_html
 
-_KINDS = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
-
-Figure = tuple[str, Path, str]
+TARGETS = ("Target", "Average")
 
 
 def write_page(table: Table, figures: Sequence[Figure], path: Path) -> None:
@@ -21,44 +18,49 @@ def write_page(table: Table, figures: Sequence[Figure], path: Path) -> None:
 
     Raises `InputError` for a figure that cannot be read or is of no known kind.
     """
-    from jinja2 import Environment, StrictUndefined
+    values = {
+        "title": cells.one_line(table["title"]),
+        "summary": summarise(table).split("\n"),
+        "head": cells.head(table),
+        "columns": [cells.one_line(column) for column in table["columns"]],
+        "groups": [(group, [_row(row, group, table) for row in rows]) for group, rows in cells.groups(table)],
+        "printed": cells.has_printed(table),
+        "comparison": cells.comparison(table),
+        "gaps": gaps_of(table),
+        "notes": [cells.one_line(note) for note in table.get("notes") or []],
+        "failed": cells.failures(table),
+        "figures": embedded(figures),
+        "mark": cells.WORSE_MARK,
+        **how_made(table),
+    }
+    write_html("page.html.j2", values, path)
 
-    source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
-    surroundings = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = surroundings.from_string(source).render(
-        title=cells.one_line(table["title"]),
-        summary=summarise(table).split("\n"),
-        head=cells.head(table),
-        columns=[cells.one_line(column) for column in table["columns"]],
-        groups=[(group, [_row(row, group, table) for row in rows]) for group, rows in cells.groups(table)],
-        comparison=cells.comparison(table),
-        notes=[cells.one_line(note) for note in table.get("notes") or []],
-        failed=cells.failures(table),
-        figures=[
-            {"title": cells.one_line(title), "source": _data_uri(Path(image)), "caption": cells.one_line(caption)}
-            for title, image, caption in figures
-        ],
-        settings=list(_settings(table.get("settings") or {})),
-        versions=list(cells.flatten(table.get("versions") or {})),
-        command=cells.one_line(table.get("command") or ""),
-        duration=cells.duration_text(table.get("seconds")),
-        mark=cells.WORSE_MARK,
-    )
-    write_text(Path(path), page)
+
+def how_made(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, versions, command and time, of a table or of a figure."""
+    return {
+        "settings": list(flat_settings(values.get("settings") or {})),
+        "versions": list(cells.flatten(values.get("versions") or {})),
+        "command": cells.one_line(values.get("command") or ""),
+        "duration": cells.duration_text(values.get("seconds")),
+    }
 
 
 def summarise(table: Table) -> str:
     """Plain words on which method holds up best on the target, and by how much over the other groups' best.
 
-    The target is the column of that name, else the last one. Where groups repeat a method they are tasks
-    (sets of sources, rules of selection), not kinds of method, and each is summarised on a line of its own.
+    The target is the column of that name, or the average; where there is neither, each column is a task of its own.
+    Where groups repeat a method they are tasks (sets of sources, rules of selection), not kinds of method, and each
+    is summarised on a line of its own.
     """
-    column = "Target" if "Target" in table["columns"] else table["columns"][-1]
-    names = Counter(name for _, rows in cells.groups(table) for name in {row["method"] for row in rows})
+    columns = [column for column in TARGETS if column in table["columns"]][:1] or list(table["columns"])
+    ran = [(group, [row for row in rows if not cells.printed_only(row)]) for group, rows in cells.groups(table)]
+    names = Counter(name for _, rows in ran for name in {row["method"] for row in rows})
     if max(names.values(), default=1) == 1:
-        return _sentences(list(table["rows"]), column, table)
-    parts = [f"{group}: {_sentences(rows, column, table)}" for group, rows in cells.groups(table)]
-    return "\n".join(parts)
+        rows = [row for _, rows in ran for row in rows]
+        return "\n".join(_sentences(rows, column, table) for column in columns)
+    parts = [(group, [_sentences(rows, column, table) for column in columns]) for group, rows in ran if rows]
+    return "\n".join(f"{group}: {' '.join(sentences)}" for group, sentences in parts)
 
 
 def _sentences(rows: list[Row], column: str, table: Table) -> str:
@@ -66,10 +68,10 @@ def _sentences(rows: list[Row], column: str, table: Table) -> str:
     ranked = _ranked(rows, column, table)
     if not ranked:
         return f"No method has a result on {column} yet."
-    best = ranked[0]
+    best, verb = ranked[0], _verb(table)
     others = [row for row in ranked if row.get("group") != best.get("group")]
     rival, role = (others, "the best of the other groups") if others else (ranked[1:], "the runner-up")
-    text = f"{_name(best)} holds up best on {column}, at {_value(best, column, table)}"
+    text = f"{_name(best)} {verb} on {column}, at {_value(best, column, table)}"
     if rival:
         text += f", {_margin(best, rival[0], column, table)} {_name(rival[0])} "
         text += f"({_value(rival[0], column, table)}), {role}"
@@ -80,10 +82,15 @@ def _sentences(rows: list[Row], column: str, table: Table) -> str:
         honest = [row for row in ranked if not cells.tags(row)]
         text += f" {_caution(best)}"
         if honest:
-            text += f" Without such knowledge, {_name(honest[0])} holds up best"
+            text += f" Without such knowledge, {_name(honest[0])} {verb}"
             told = bool(rival) and honest[0] is rival[0]
             text += "." if told else f" ({_value(honest[0], column, table)})."
     return text
+
+
+def _verb(table: Table) -> str:
+    """Accuracies hold up; measures of another kind are better or worse."""
+    return "holds up best" if isinstance(table["unit"], str) else "is best"
 
 
 def _ranked(rows: list[Row], column: str, table: Table) -> list[Row]:
@@ -134,6 +141,7 @@ def _row(row: Row, group: str, table: Table) -> dict[str, Any]:
         "method": cells.one_line(row["method"]),
         "group": group,
         "tags": cells.tags(row),
+        "ran": not cells.printed_only(row),
         "selection": cells.one_line(row.get("selection") or cells.MISSING),
         "chosen": cells.chosen_text(row),
         "cells": [
@@ -148,7 +156,7 @@ def _row(row: Row, group: str, table: Table) -> dict[str, Any]:
     }
 
 
-def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def flat_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Flat settings; of a dict of dicts with the same keys (the rows' runs), what is equal in all is told once."""
     for key, value in settings.items():
         members = list(value.values()) if isinstance(value, Mapping) else []
@@ -163,14 +171,3 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for name, member in flat.items():
             own = ((path, text) for path, text in member.items() if path not in shared)
             yield from ((f"{key}, {cells.one_line(name)}: {path}", text) for path, text in own)
-
-
-def _data_uri(image: Path) -> str:
-    kind = _KINDS.get(image.suffix.lower())
-    if kind is None:
-        raise InputError(f"figure {image.name!r} is of no known kind; expected one of {', '.join(_KINDS)}")
-    try:
-        content = image.read_bytes()
-    except OSError as error:
-        raise InputError(f"figure {image} could not be read: {error.strerror}; draw it first") from error
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,6 +1,5 @@
 """Decision regions of classifiers on the slab data's two features, side by side."""
 
-import io
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchdg.core.errors import InputError
-from matchdg.core.files import write_bytes
+from matchdg.reports.drawing import BLUE, ORANGE, check_png, drawing, save
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +17,7 @@ GRID = 201
 MOST_POINTS = 300
 PANELS_PER_ROW = 3
 
-# Blue and orange differ for every common kind of colour blindness; marker shapes differ as well.
-_CLASSES = (("class 0", "o", "#0072B2"), ("class 1", "^", "#D55E00"))
+_CLASSES = (("class 0", "o", BLUE), ("class 1", "^", ORANGE))
 _SHADES = ("#9ecae1", "#f7f7f7", "#fdc086")
 
 
@@ -43,31 +41,17 @@ def plot_regions(panels: Sequence[Panel], path: Path) -> None:
 
     Raises `InputError` for no panels, another suffix, or a panel whose arrays do not fit `Panel`.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    path = Path(path)
     if not panels:
         raise InputError("plot_regions got no panels; give at least one")
-    if path.suffix != ".png":
-        raise InputError(f"plot_regions writes a .png and an .svg beside it, got the path {path.name!r}")
+    path = check_png(path)
     x1, x2 = _grid(panels)
     surfaces = [_surface(panel, x1, x2) for panel in panels]
-    with matplotlib.rc_context():
-        # A user's own style would change the files.
-        matplotlib.rcdefaults()
-        matplotlib.rcParams["svg.hashsalt"] = "matchdg"
-        columns = min(len(panels), PANELS_PER_ROW)
-        rows = ceil(len(panels) / columns)
-        figure = Figure(figsize=(3.4 * columns + 1.1, 4.2 * rows + 0.4), layout="compressed")
-        FigureCanvasAgg(figure)
+    columns = min(len(panels), PANELS_PER_ROW)
+    rows = ceil(len(panels) / columns)
+    with drawing(3.4 * columns + 1.1, 4.2 * rows + 0.4) as figure:
         axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         _draw(figure, axes, panels, surfaces, (x1, x2))
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
-            write_bytes(path.with_suffix(suffix), buffer.getvalue())
+        save(figure, path)
 
 
 def _grid(panels: Sequence[Panel]) -> "tuple[np.ndarray, np.ndarray]":

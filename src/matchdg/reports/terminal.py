@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from matchdg.reports import cells
 from matchdg.reports.cells import Row, Table
+from matchdg.reports.gaps import gaps_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +28,11 @@ def print_table(table: Table, console: "Console | None" = None) -> None:
     for rendered in writer.fitting(table):
         console.print(rendered)
     writer.line(cells.comparison(table))
+    if found := gaps_of(table):
+        writer.line(f"{found.caption}:", "bold")
+        for group, column, *percents in found.rows:
+            told = [f"{name} {text}" for name, text in zip(found.columns[2:], percents, strict=True)]
+            writer.line(f"{' '.join([*filter(None, [group]), column])}: {', '.join(told)}")
     for note in table.get("notes") or []:
         writer.line(f"note: {cells.one_line(note)}", "dim")
     for failure in cells.failures(table):
@@ -72,13 +78,16 @@ class _Writer:
             yield [self._stacked(table, columns[start : start + size]) for start in starts]
 
     def _wide(self, table: Table, columns: list[str]) -> "RichTable":
-        """Three columns for each of the table's."""
+        """Three columns for each of the table's; one where nothing is printed."""
         rendered = self._empty()
         names = [" ".join([name, *(f"({tag})" for tag in cells.tags(row))]) for name, row in _named(table)]
         self._column(rendered, "Method", names, "left")
         for column in columns:
             title, rows = cells.one_line(column), table["rows"]
             ours = [cells.our_text(row, column, table) for row in rows]
+            if not cells.has_printed(table):
+                self._column(rendered, title, ours)
+                continue
             self._column(rendered, f"{title}\nours", ours)
             self._column(rendered, "\npaper", [_printed(row, column) for row in rows])
             self._column(rendered, "\ndiff", [cells.marked_difference(row, column, table) for row in rows])
@@ -97,8 +106,9 @@ class _Writer:
         rendered = self._empty()
         tags = [f" {tag}" for row in table["rows"] for tag in cells.tags(row)]
         self._column(rendered, "Method", [*(name for name, _ in _named(table)), *tags], "left")
-        self._column(rendered, "", ["ours", "paper", "diff"], "left")
-        labels = self.text("ours\npaper\ndiff", "dim")
+        names = ["ours", "paper", "diff"] if cells.has_printed(table) else ["ours"]
+        self._column(rendered, "", names, "left")
+        labels = self.text("\n".join(names), "dim")
         for column in columns:
             widest = [part.plain for row in table["rows"] for part in self._parts(row, column, table)]
             self._column(rendered, cells.one_line(column), widest)
@@ -145,9 +155,12 @@ class _Writer:
         return name
 
     def _parts(self, row: Row, column: str, table: Table) -> "list[Text]":
+        ours = self.text(cells.our_text(row, column, table))
+        if not cells.has_printed(table):
+            return [ours]
         worse = cells.is_worse(row, column, table)
         return [
-            self.text(cells.our_text(row, column, table)),
+            ours,
             self.text(_printed(row, column), "dim"),
             self.text(cells.marked_difference(row, column, table), "bold red" if worse else ""),
         ]

@@ -78,7 +78,7 @@ class MatchCriterion:
         self.labels, self.domains = split.validation.labels, split.validation.domains
         self.originals = on_device(split.validation, fabric.device)
         everything = split.validation.inputs[torch.arange(len(split.validation))]
-        augmented = self_augment(everything, stream(seed, "validation augmentation"))
+        augmented = self_augment(everything, stream(seed, "validation augmentation"), split.augmentation)
         self.augmented = on_device(replace(split.validation, inputs=augmented), fabric.device)
 
     def __call__(self, objective: Objective, epoch: int) -> tuple[Scores, float]:

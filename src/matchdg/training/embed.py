@@ -39,7 +39,8 @@ def embed(
     """The `layer` of every input, [N, D] in float32; processes share the work.
 
     A batch holds inputs of one domain, of all its classes or, with the statistics "cell", of one, in the data
-    set's order and of nearly equal sizes. With "domain" and "cell", BatchNorm uses the statistics of that batch.
+    set's order and of nearly equal sizes. With "domain" and "cell", BatchNorm uses the statistics of that batch, but
+    for an input that is alone in it: one has no spread.
     """
     device = next(network.parameters()).device
     rank, world = (fabric.global_rank, fabric.world_size) if fabric is not None else (0, 1)
@@ -50,7 +51,7 @@ def embed(
             if index % world != rank and features is not None:
                 continue
             inputs = dataset.inputs[positions].to(device)
-            if statistics != "running":
+            if statistics != "running" and len(positions) > 1:
                 with batch_statistics(network):
                     found = network(inputs).at(layer)
             else:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,7 +120,8 @@ class Trainer:
         matches = self._update_matches()
         terms = self._train_epoch()
         seconds = time.monotonic() - began
-        validation, value = self.criterion(self.objective, self.epoch)
+        with self._named_errors():
+            validation, value = self.criterion(self.objective, self.epoch)
         loss = terms.pop("loss")
         self.diverged = not math.isfinite(loss)
         if value < self.best.value or (self.settings.keep == "last" and not self.diverged):
@@ -152,11 +154,18 @@ class Trainer:
         """The matches of the training data in the network's representation as it is now."""
         layer, statistics = matcher.settings.layer, matcher.settings.statistics
         features = embed(self.objective.network, self.train_data, layer, statistics, self.fabric)
-        try:
+        with self._named_errors():
             return matcher.update(features)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Say of features that are no numbers, in which phase and epoch they were."""
+        try:
+            yield
         except InputError as error:
+            epochs = self.settings.epochs
             raise InputError(
-                f"{self.title}, epoch {self.epoch}: {error}; lower training.learning_rate (now "
+                f"{self.title}, epoch {min(self.epoch + 1, epochs)} of {epochs}: {error}; lower the learning rate (now "
                 f"{self.settings.learning_rate}). The last good checkpoint is kept"
             ) from error
 

@@ -44,16 +44,18 @@ class _SharedForward:
     """The network as the method sees it, that takes the extra part along when it is called on the batch's inputs.
 
     One pass over both parts costs a GPU little more than one over the rows alone, and BatchNorm sees the batch
-    whole. A method that never calls the network on just these inputs gets a pass of its own for the extra part.
+    whole. A method that never calls the network on just these inputs, or with other weights alone, as after an inner
+    step, gets a pass of its own for the extra part.
     """
 
     def __init__(self, network: Network, batch: Batch) -> None:
-        self._network, self._batch = network, batch
+        self._network, self._batch, self._weight = network, batch, network.classifier.weight
         self._extra: Tensor | None = None
 
     def __call__(self, inputs: Tensor) -> Outputs:
         assert self._batch.extra is not None
-        if inputs is not self._batch.inputs or self._extra is not None:
+        other = inputs is not self._batch.inputs or self._network.classifier.weight is not self._weight
+        if other or self._extra is not None:
             return cast(Outputs, self._network(inputs))
         outputs = self._network(torch.cat([inputs, self._batch.extra[0]]))
         self._extra = outputs.logits[len(inputs) :]

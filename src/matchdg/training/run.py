@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -105,8 +106,11 @@ class RunSettings:
         for key in given or {}:
             if key not in PHASE1_SECTIONS:
                 raise InputError(unknown_name("key in phase1", key, PHASE1_SECTIONS))
+        merged = _merged(spec.phase1, given or {})
+        name, _ = _section("phase1.method", merged["method"])
         try:
-            return cls.parse({**shared, **_merged(spec.phase1, given or {})})
+            choose("method", name, PHASE1_METHODS)
+            return cls.parse({**shared, **merged})
         except InputError as error:
             raise InputError(f"phase1: {error}") from None
 
@@ -210,8 +214,9 @@ def execute(
     if machine.devices == 1:
         return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
     fabric = _fabric(machine, settings)
-    # Fabric walks through what it hands to a process and stumbles over frozen settings: plain values travel.
-    values = fabric.launch(_execute_launched, settings.dump(), str(out), machine.dump(), display or Silent())
+    # As parts of the function, because Fabric walks through its arguments and stumbles over frozen settings. Whole,
+    # because plain values lack what is no part of a run's name, as the folder of the data is.
+    values = fabric.launch(partial(_execute_launched, settings, out, machine, display or Silent()))
     return RunResult(**values)
 
 
@@ -237,11 +242,10 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
 
 
 def _execute_launched(
-    fabric: Any, settings: dict[str, Any], out: str, machine: dict[str, Any], display: Display
+    settings: RunSettings, out: Path, machine: MachineSettings, display: Display, fabric: Any
 ) -> dict[str, Any]:
     shown = display if fabric.is_global_zero else Silent()
-    run, process = RunSettings.parse(settings), MachineSettings.parse(machine, "machine")
-    return vars(_execute_here(run, Path(out), process, shown, fabric))
+    return vars(_execute_here(settings, out, machine, shown, fabric))
 
 
 def _execute_here(

@@ -1,10 +1,11 @@
-"""One file a table of the paper, or a family of tables: the studies that regenerate them."""
+"""One file a table, or a family of tables: the studies that regenerate the paper's, and one of our own."""
 
 from collections.abc import Callable
 from typing import Final
 
 from matchdg.core.errors import InputError
-from matchdg.experiments.paper import printed_table
+from matchdg.core.families import choose
+from matchdg.experiments.paper import printed_tables
 from matchdg.experiments.study import Budget, Rule, Study
 from matchdg.experiments.tables.leave_one_angle_out import rotated_mnist_domainbed, rotated_mnist_lenet
 from matchdg.experiments.tables.match_quality import (
@@ -14,6 +15,7 @@ from matchdg.experiments.tables.match_quality import (
     match_quality_phase2,
 )
 from matchdg.experiments.tables.perfect_fraction import perfect_fraction
+from matchdg.experiments.tables.rotated_digits import rotated_digits
 from matchdg.experiments.tables.rotated_mnist_resnet18 import rotated_mnist_resnet18
 from matchdg.experiments.tables.slab import slab
 
@@ -27,15 +29,16 @@ STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "match_quality_phase2": match_quality_phase2,
     "match_quality_fashion_2k": match_quality_fashion_2k,
     "iterative_ablation": iterative_ablation,
+    "rotated_digits": rotated_digits,
 }
 
 
 def study_of(table: str, budget: Budget = "quick", rule: Rule = "source") -> Study:
     """The study of a table; raises `InputError` for a table that is unknown, or has no study yet."""
-    printed = printed_table(table)
-    if table not in STUDIES:
-        raise InputError(
-            f"table {table!r} ({printed['dataset']}) is in the paper, but cannot be reproduced yet; "
-            f"those that can: {', '.join(STUDIES)}"
-        )
-    return STUDIES[table](budget, rule)
+    if table in STUDIES:
+        return STUDIES[table](budget, rule)
+    printed = choose("table", table, printed_tables())
+    raise InputError(
+        f"table {table!r} ({printed['dataset']}) is in the paper, but cannot be reproduced yet; "
+        f"those that can: {', '.join(STUDIES)}"
+    )

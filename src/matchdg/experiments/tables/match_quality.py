@@ -56,14 +56,14 @@ def iterative_ablation(budget: Budget, rule: Rule) -> Study:
     arms = []
     for name, group in GROUPS.items():
         data = rotated.dataset(name, setup, train=_sized(name, budget))
-        for label, every in (("MatchDG (Iterative)", 5), ("MatchDG (Non Iterative)", None)):
-            values = rotated.phase1_of("matchdg-paper", data, setup, matcher={"every": every})
+        for label, matcher in (("MatchDG (Iterative)", {}), ("MatchDG (Non Iterative)", {"every": None})):
+            values = rotated.phase1_of("matchdg-paper", data, setup, matcher=matcher)
             arms.append(rotated.quality_arm(label, group, values, setup.seeds[name]))
-        for label, matcher in (
+        for label, changed in (
             (f"{OURS}, from random matches", {"start": "random"}),
             (f"{OURS}, from random matches, not renewed", {"start": "random", "every": None}),
         ):
-            values = rotated.phase1_of("matchdg", data, setup, matcher=matcher)
+            values = rotated.phase1_of("matchdg", data, setup, matcher=changed)
             arms.append(rotated.quality_arm(label, group, values, setup.seeds[name]))
     return _study("iterative_ablation", "Iterative matching", budget, rule, arms)
 
