@@ -9,6 +9,7 @@ from torch import nn
 from matchdg.core.settings import Settings
 from matchdg.networks.base import Network
 from matchdg.networks.images import check_images
+from matchdg.networks.small_maps import with_small_maps
 
 Stem = Literal["imagenet", "small"]
 
@@ -56,4 +57,4 @@ def _network(make: Callable[[], Any], stem: Stem, channels: int, classes: int) -
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     features = model.fc.in_features
     model.fc = nn.Identity()
-    return Network(model, nn.Identity(), nn.Linear(features, classes), features)
+    return Network(with_small_maps(model), nn.Identity(), nn.Linear(features, classes), features)
