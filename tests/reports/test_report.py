@@ -32,9 +32,12 @@ def outcome(tmp_path_factory):
 
 
 def test_the_report_holds_table_figures_and_command(outcome):
-    page = write_report(outcome)
-    text = page.read_text()
-    assert page == outcome.out / "report.html"
+    report = write_report(outcome)
+    text = report.page.read_text()
+    assert report.page == outcome.out / "report.html"
+    assert report.title == "Slab data"
+    assert all(sentence in text for sentence in report.summary)
+    assert [(title, path.name) for title, path, _ in report.figures] == [("Decision regions", "regions.png")]
     assert "data:image/png;base64" in text
     assert "matchdg reproduce slab" in text
     assert (outcome.out / "regions.png").exists()
@@ -51,8 +54,10 @@ def test_the_figure_names_erm_the_best_distribution_matching_method_and_perfmatc
 
 
 def test_a_report_without_weights_has_no_figure(outcome, tmp_path):
-    elsewhere = replace(outcome, out=tmp_path)
-    assert "data:image/png" not in write_report(elsewhere).read_text()
+    elsewhere = replace(outcome, out=tmp_path, store=tmp_path)
+    report = write_report(elsewhere)
+    assert report.figures == []
+    assert "data:image/png" not in report.page.read_text()
 
 
 def test_the_best_method_is_by_the_target_column(outcome):

@@ -1,4 +1,4 @@
-"""`embed`: features for matching, by running statistics or those of a domain or cell, without a trace in the network."""
+"""`embed`: features for matching, by running statistics or those of a domain or cell, with no trace in the network."""
 
 from copy import deepcopy
 

@@ -16,7 +16,7 @@ Negatives = Literal["other-classes", "other-rows"]
 
 
 def contrastive_loss(features: Tensor, batch: Batch, temperature: float, negatives: Negatives) -> Tensor:
-    r"""Mean over matched pairs (j, k) of $-\log \frac{e^{s_{jk}/\tau}}{e^{s_{jk}/\tau} + \sum_{i \in N_j} e^{s_{ji}/\tau}}$.
+    r"""Mean of $-\log \frac{e^{s_{jk}/\tau}}{e^{s_{jk}/\tau} + \sum_{i \in N_j} e^{s_{ji}/\tau}}$ over matched (j, k).
 
     s is the cosine similarity. $N_j$ are the inputs of another class than j's (eq. 4), or all inputs of other
     rows, those of j's class included. Computed as softplus(logsumexp of the negatives - positive), in float32,
