@@ -1,6 +1,7 @@
 """Fixtures that every room's tests share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 import torch
 
 from matchdg.data import DomainDataset
+from matchdg.experiments import Study
+from matchdg.experiments.study import override
 from matchdg.training import RunSettings
 
 torch.set_num_threads(1)
@@ -58,3 +61,18 @@ def tiny() -> DomainDataset:
     return DomainDataset.from_arrays(
         [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1, 1], ["a", "a", "a", "b", "b", "b"]
     )
+
+
+@pytest.fixture(scope="session")
+def shrunk() -> Callable[[Study], Study]:
+    """The same study of rotated images on a few digits of 8x8 pixels, two epochs long: a fraction of a second a run."""
+    angles = {"sources": [15, 30], "targets": [0, 90]}
+    dataset = {"name": "rotated-digits", **angles, "size": 8, "train_per_domain": 40, "test_per_domain": 20}
+    changes = {"dataset": dataset, "network": "small-cnn", "training.epochs": 2, "training.batch_rows": 20}
+
+    def shrink(study: Study) -> Study:
+        phase1 = [{"phase1.training.epochs": 1} if arm.base.get("phase1") else {} for arm in study.arms]
+        bases = [override(arm.base, {**changes, **more}) for arm, more in zip(study.arms, phase1, strict=True)]
+        return replace(study, arms=tuple(replace(arm, base=base) for arm, base in zip(study.arms, bases, strict=True)))
+
+    return shrink

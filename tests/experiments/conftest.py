@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from matchdg.experiments import Arm, Study
+from matchdg.training import RunResult
 
 
 class Quiet:
@@ -49,3 +50,25 @@ def study(arm):
         arm("perfmatch", "PerfMatch", "object matching", {"method.penalty": (0.1, 1.0)}),
     )
     return Study("slab", "Slab data", "quick", arms, seeds=(0, 1), search_seeds=(100,))
+
+
+@pytest.fixture
+def result():
+    """A finished run's result: accuracies by validation domain, and on the target."""
+
+    def build(run, validation, target):
+        return RunResult(
+            run=run.hash,
+            best_epoch=0,
+            epochs=1,
+            diverged=False,
+            selection="source: accuracy",
+            criterion=0.0,
+            validation={name: {"accuracy": accuracy, "loss": 0.0} for name, accuracy in validation.items()},
+            test={"Target": {"accuracy": target, "loss": 0.0}},
+            targets=("Target",),
+            seconds=0.0,
+            versions={},
+        )
+
+    return build

@@ -1,7 +1,9 @@
 import pytest
 
+from matchdg.experiments import STUDIES
 from matchdg.experiments.runner import Failure, run_all
 from matchdg.training import RunResult
+from matchdg.training.quality import read_quality
 
 
 def test_runs_once_each_and_finds_what_is_finished(study, quiet, tmp_path):
@@ -65,3 +67,22 @@ def test_the_threads_of_the_caller_are_left_alone(arm, quiet, tmp_path):
     before = torch.get_num_threads()
     run_all("seeds", [arm().run({}, 0)], tmp_path, 1, quiet, threads=before + 1)
     assert torch.get_num_threads() == before
+
+
+def test_match_quality_that_is_wanted_belongs_to_a_run_and_is_measured_once(shrunk, quiet, tmp_path):
+    (arm, *_) = shrunk(STUDIES["match_quality"]("quick", "source")).arms
+    run = arm.run({}, 0)
+    run_all("seeds", [run], tmp_path, 1, quiet)
+    assert read_quality(tmp_path, run, arm.measured) is None
+    for _ in range(2):
+        run_all("seeds", [run], tmp_path, 1, quiet, measured=[(run, arm.measured)])
+    assert read_quality(tmp_path, run, arm.measured)["mean_rank"] >= 1
+    assert quiet.stages == [("seeds", 1, 0), ("seeds", 1, 0), ("seeds", 1, 1)]
+
+
+def test_phases_1_go_first_and_runs_share_them(shrunk, quiet, tmp_path):
+    arm = next(arm for arm in shrunk(STUDIES["rotated_digits"]("quick", "source")).arms if arm.label == "MatchDG")
+    runs = [arm.run({"method.penalty": penalty}, 0) for penalty in (0.1, 1.0)]
+    run_all("seeds", runs, tmp_path, 1, quiet)
+    assert quiet.stages == [("seeds: phase 1", 1, 0), ("seeds", 2, 0)]
+    assert [result.run for result in quiet.results] == [runs[0].phase1.hash, *(run.hash for run in runs)]

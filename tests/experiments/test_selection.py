@@ -3,27 +3,10 @@ import pytest
 from matchdg.core.errors import InputError
 from matchdg.experiments.runner import Failure
 from matchdg.experiments.selection import choose_point, score
-from matchdg.training import RunResult
-
-
-def result(run, validation, target):
-    return RunResult(
-        run=run.hash,
-        best_epoch=0,
-        epochs=1,
-        diverged=False,
-        selection="source: accuracy",
-        criterion=0.0,
-        validation={name: {"accuracy": accuracy, "loss": 0.0} for name, accuracy in validation.items()},
-        test={"Target": {"accuracy": target, "loss": 0.0}},
-        targets=("Target",),
-        seconds=0.0,
-        versions={},
-    )
 
 
 @pytest.fixture
-def searched(arm):
+def searched(arm, result):
     built = arm("perfmatch", grid={"method.penalty": (0.1, 1.0, 10.0)})
     values = {0.1: (0.9, 0.7, 0.5), 1.0: (0.85, 0.85, 0.4), 10.0: (0.8, 0.8, 0.99)}
     results = {}
@@ -52,7 +35,7 @@ def test_target_rule_does(searched):
     assert choose_point(built, (0, 1), results, "target")[0] == {"method.penalty": 10.0}
 
 
-def test_the_first_of_equals_is_taken(searched):
+def test_the_first_of_equals_is_taken(searched, result):
     built, results = searched
     equal = {name: result(type("R", (), {"hash": name}), {"a": 0.5}, 0.5) for name in results}
     assert choose_point(built, (0, 1), equal, "source")[0] == built.points()[0]
@@ -73,7 +56,7 @@ def test_all_failed_is_an_error(searched):
         choose_point(built, (0, 1), {name: Failure(name, "boom") for name in results}, "source")
 
 
-def test_score_counts_domains_alike(arm):
+def test_score_counts_domains_alike(arm, result):
     found = result(arm().run({}, 0), {"a": 1.0, "b": 0.5}, 0.3)
     assert score(found, "source") == 0.75
     assert score(found, "target") == 0.3

@@ -11,7 +11,7 @@ from matchdg.training.quality import read_quality
 def measures(arm: Arm, run: RunSettings, result: RunResult, out: Path, columns: Sequence[str]) -> dict[str, float]:
     """The value of each column that `arm` fills, accuracies in percent; what is not there is left out.
 
-    A measure is `target` (accuracy over the target domains together), `quality.NAME` (match quality of
+    A measure is `target` (mean accuracy over the target domains), `quality.NAME` (match quality of
     `arm.measured`), or the name of a test domain (its accuracy).
     """
     found = {}

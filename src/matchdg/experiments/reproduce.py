@@ -42,7 +42,8 @@ def claim_folder(study: Study, out: Path) -> None:
         try:
             owner = json.loads(path.read_text())
         except ValueError:
-            owner = {}
+            owner = None
+        owner = owner if isinstance(owner, dict) else {}
         if owner.get("study") != study.hash:
             raise InputError(
                 f"{out} belongs to another study ({owner.get('table', 'unknown')}, budget "

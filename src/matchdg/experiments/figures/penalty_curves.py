@@ -1,12 +1,12 @@
 """Figure 3: is a penalty met by training alone? Those of MatchDG and of IRM over the epochs, with and without them."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from matchdg.experiments.figures.figure import FigureStudy, Numbers
-from matchdg.experiments.study import Arm, Budget, Study
+from matchdg.experiments.study import Arm, Budget, Study, override
 from matchdg.experiments.tables import rotated
 from matchdg.experiments.tables.rotated import FASHION, MNIST, SETUPS
 from matchdg.training import read_result, run_folder
@@ -17,7 +17,7 @@ PENALTIES = {"match": "match penalty", "irm": "IRM penalty"}
 LOSS = "training loss"
 # The paper's epochs in every budget, because the figure is about the end of training.
 EPOCHS = 25
-OFF = {"penalty": 0.0}
+OFF = {"method.penalty": 0.0}
 NOTES = (
     "ERM's penalties are measured and not trained on: the same run with a weight of zero. ERM's match penalty is of "
     "the same learnt matches as MatchDG's.",
@@ -39,15 +39,17 @@ def penalty_curves(budget: Budget) -> FigureStudy:
 def _arms(name: str, budget: Budget) -> Iterator[Arm]:
     setup = SETUPS[budget]
     data = rotated.dataset(name, setup)
-    training = {"epochs": EPOCHS}
     for term, method, label in (("match", "matchdg", "MatchDG"), ("irm", "irm", "IRM")):
-        for own, changes in ((label, {}), ("ERM", {"method": OFF})):
-            values = rotated.run_of(method, data, setup, "source", training=training, **changes)
-            yield Arm(own, DATASETS[name], values, task=f"{DATASETS[name]}, {PENALTIES[term]}", columns={term: term})
+        values = rotated.run_of(method, data, setup, training={"epochs": EPOCHS})
+        for own, base in ((label, values), ("ERM", override(values, OFF))):
+            yield Arm(own, DATASETS[name], base, task=f"{DATASETS[name]}, {PENALTIES[term]}", columns={term: term})
 
 
 def read(study: Study, store: Path) -> Numbers:
-    """A point for every run, quantity and epoch, from the runs' records; the summary has the last epoch's means."""
+    """A point for every run, quantity and epoch, from the runs' records; the summary has the last epoch's means.
+
+    A value is None where training diverged.
+    """
     points: list[dict[str, Any]] = []
     rows = []
     for arm in study.arms:
@@ -59,8 +61,8 @@ def read(study: Study, store: Path) -> Numbers:
             [point["value"] for point in own if point["epoch"] == last and point["quantity"] == quantity]
             for quantity in (PENALTIES[term], LOSS)
         ]
-        if all(ends):
-            rows.append((arm.group, PENALTIES[term], arm.label, *(statistics.fmean(values) for values in ends)))
+        if own:
+            rows.append((arm.group, PENALTIES[term], arm.label, *map(_mean, ends)))
     columns = ("data", "penalty", "objective", "penalty in the last epoch", f"{LOSS} in the last epoch")
     return Numbers(points, columns, rows)
 
@@ -70,8 +72,8 @@ def _points(arm: Arm, term: str, seed: int, store: Path) -> Iterator[dict[str, A
     if read_result(store, run) is None:
         return
     for record in read_records(run_folder(store, run) / "records.jsonl"):
-        losses = record["terms"]["classification"].values()
-        for quantity, value in ((PENALTIES[term], record["terms"][term]), (LOSS, statistics.fmean(losses))):
+        loss = _mean(record["terms"]["classification"].values())
+        for quantity, value in ((PENALTIES[term], record["terms"][term]), (LOSS, loss)):
             yield {
                 "data": arm.group,
                 "penalty": PENALTIES[term],
@@ -81,3 +83,9 @@ def _points(arm: Arm, term: str, seed: int, store: Path) -> Iterator[dict[str, A
                 "quantity": quantity,
                 "value": value,
             }
+
+
+def _mean(values: Collection[float | None]) -> float | None:
+    """The mean; None where a value is."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else None

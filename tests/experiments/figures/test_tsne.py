@@ -1,0 +1,61 @@
+import pytest
+import torch
+
+from matchdg.experiments.figures import reproduce_figure
+from matchdg.experiments.figures.tsne import Shown, plane, read, some, tsne
+
+
+@pytest.fixture
+def figure(shrunk):
+    whole = tsne("quick")
+    return type(whole)(shrunk(whole.study), read)
+
+
+def shown(features, labels, domains):
+    return Shown(torch.tensor(features), torch.tensor(labels), torch.tensor(domains), ("a", "b"), ("0", "15", "90"), 2)
+
+
+def test_every_input_shown_is_a_point_and_the_summary_tells_source_from_target(figure, quiet, tmp_path):
+    values = reproduce_figure(figure, tmp_path, 1, quiet, "c").values
+    assert values["failed"] == []
+    points = [point for point in values["points"] if point["data"] == "rotMNIST"]
+    # 20 % of the 40 digits validate at each of two angles; 20 digits test at each of two others.
+    assert [point["domain"] for point in points] == ["15"] * 8 + ["30"] * 8 + ["0"] * 20 + ["90"] * 20
+    assert [point["kind"] for point in points] == ["source"] * 16 + ["target"] * 40
+    assert [point["class"] for point in points[:8]] == [point["class"] for point in points[8:16]]
+    assert [tuple(row[:3]) for row in values["summary"]["rows"]] == [
+        (data, 0, kind) for data in ("rotMNIST", "rotFashionMNIST") for kind in ("source", "target")
+    ]
+    assert all(0 <= share <= 100 for row in values["summary"]["rows"] for share in row[3:])
+
+
+def test_the_ten_nearest_inputs_are_counted_by_class_and_domain():
+    # Two places with eleven inputs each: one class from two sources, and a target with a single input of class b.
+    features = [[1.0, 0.0]] * 11 + [[0.0, 1.0]] * 11
+    found = shown(features, [0] * 21 + [1], [0] * 6 + [1] * 5 + [2] * 11).summary()
+    same_domain = (6 * 5 / 10 + 5 * 4 / 10) / 11
+    same_class = (10 * 9 / 10 + 0) / 11
+    assert found == [("source", 100.0, round(100 * same_domain, 1)), ("target", round(100 * same_class, 1), 100.0)]
+
+
+def test_with_fewer_inputs_than_neighbours_all_others_are_near():
+    found = shown([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 0, 1], [0, 0, 2]).summary()
+    assert found == [("source", 50.0, 50.0), ("target", 0.0, 0.0)]
+
+
+def test_the_first_inputs_of_each_domain_are_taken(tiny):
+    assert some(tiny, ("b", "a"), 2).inputs.flatten().tolist() == [3.0, 4.0, 0.0, 1.0]
+    assert len(some(tiny, ("a",))) == 3
+
+
+def test_equal_features_lie_at_equal_places_and_few_are_no_trouble():
+    features = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    places = plane(features)
+    assert places == plane(features)
+    assert torch.tensor(places).shape == (5, 2)
+    assert len({tuple(place) for place in places}) == 5
+
+
+def test_runs_that_are_not_there_are_left_out(figure, tmp_path):
+    numbers = read(figure.study, tmp_path)
+    assert numbers.points == numbers.rows == []
