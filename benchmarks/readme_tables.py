@@ -25,25 +25,45 @@ def methods() -> str:
     return "\n".join(lines)
 
 
-def slab() -> str:
-    """Ours, the printed number in brackets."""
-    table = json.loads((ROOT / "results" / "slab" / "table.json").read_text())
-    columns = table["columns"]
-    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
-    for row in table["rows"]:
+def table(name: str) -> str:
+    """Ours, the printed number in brackets; a line for each group of rows where there is more than one."""
+    found = json.loads((ROOT / "results" / name / "table.json").read_text())
+    columns = found["columns"]
+    lines = [f"| | {' | '.join(HEADS.get(column, column) for column in columns)} |", "|---|" + "---|" * len(columns)]
+    group = None
+    for row in found["rows"]:
+        if name in GROUPED and row["group"] != group:
+            group = row["group"]
+            lines.append(f"| *{group}* |" + " |" * len(columns))
         cells = [_cell(row, column) for column in columns]
-        name = f"{row['method']} (oracle)" if row["oracle"] else row["method"]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        label = f"{row['method']} (oracle)" if row["oracle"] and "oracle" not in row["method"].lower() else row["method"]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    ours = row["values"][column]
-    printed = f" ({row['paper'][column]['mean']:.1f})" if row["paper"] else ""
-    return f"{ours['mean']:.1f} ± {ours['std']:.1f}{printed}"
+    ours, printed = row["values"].get(column), (row["paper"] or {}).get(column)
+    if ours is None:
+        return "–" if printed is None else f"– ({printed['mean']:.1f})"
+    spread = "" if ours["std"] is None else f" ± {ours['std']:.1f}"
+    return f"{ours['mean']:.1f}{spread}" + (f" ({printed['mean']:.1f})" if printed else "")
 
 
-SECTIONS = {"methods": methods, "slab": slab}
+HEADS = {
+    "overlap_pct": "overlap, %",
+    "top10_overlap_pct": "top-10 overlap, %",
+    "mean_rank": "mean rank",
+    "0": "0°",
+    "90": "90°",
+}
+GROUPED = ("rotated_mnist_resnet18", "match_quality")
+SECTIONS = {
+    "methods": methods,
+    "slab": lambda: table("slab"),
+    "digits": lambda: table("rotated_digits"),
+    "rotated": lambda: table("rotated_mnist_resnet18"),
+    "quality": lambda: table("match_quality"),
+}
 
 
 def filled(text: str) -> str:

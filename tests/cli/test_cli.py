@@ -8,6 +8,7 @@ import pytest
 from matchdg.cli import names
 from matchdg.data import DATASETS
 from matchdg.experiments import STUDIES
+from matchdg.experiments.figures import FIGURES
 from matchdg.matching import MATCHERS
 from matchdg.methods import METHODS
 from matchdg.networks import NETWORKS
@@ -41,6 +42,7 @@ def test_version(matchdg):
         (names.METHODS, METHODS),
         (names.NETWORKS, NETWORKS),
         (names.TABLES, STUDIES),
+        (names.FIGURES, FIGURES),
     ],
 )
 def test_help_and_completion_know_every_member(listed, family):

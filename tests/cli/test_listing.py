@@ -3,6 +3,7 @@ import json
 import pytest
 
 from matchdg.cli import names
+from matchdg.experiments import printed_tables
 from matchdg.methods import METHODS, PHASE1_METHODS
 
 
@@ -30,20 +31,25 @@ def test_phase_1_is_listed_with_what_matchdg_sets_in_it(matchdg):
         shown = {setting["name"]: setting["default"] for setting in entries[name]["phase1"]}
         assert shown == {
             f"phase1.{section}.{key}": value
-            for section, values in METHODS[name].phase1.items()
+            for section, values in {**METHODS[name].phase1, **METHODS[name].phase1_on_images}.items()
             for key, value in values.items()
         }
         assert all(setting["about"] for setting in entries[name]["phase1"])
     assert entries["erm"]["phase1"] == entries["contrastive"]["phase1"] == []
     text = matchdg("list", "methods").out
     assert "contrastive  [phase 1] MatchDG phase 1" in text
-    assert "    phase1.matcher.every = 5  epochs between" in text
+    every = METHODS["matchdg"].phase1["matcher"]["every"]
+    assert f"    phase1.matcher.every = {every}  epochs between" in text
 
 
-def test_all_fourteen_tables_are_listed(matchdg):
+def test_printed_tables_own_tables_and_figures_are_listed_in_this_order(matchdg):
     entries = json.loads(matchdg("list", "tables", "--json").out)
-    assert len(entries) == 14
-    assert [entry["name"] for entry in entries if entry["reproducible"]] == list(names.TABLES)
+    listed = [entry["name"] for entry in entries]
+    own = [name for name in names.TABLES if name not in printed_tables()]
+    assert listed == [*printed_tables(), *own, *names.FIGURES]
+    assert len(printed_tables()) == 14
+    assert own == ["rotated_digits"]
+    assert {entry["name"] for entry in entries if entry["reproducible"]} == {*names.TABLES, *names.FIGURES}
 
 
 def test_unknown_family(matchdg):

@@ -3,8 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from matchdg.experiments import tables
+from matchdg.experiments import figures, tables
+from matchdg.experiments.figures.tsne import tsne
 from matchdg.experiments.study import override
+from matchdg.experiments.tables.rotated_digits import rotated_digits
 from matchdg.experiments.tables.slab import slab
 
 SMALL = {
@@ -14,15 +16,21 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """The slab table on few points, two epochs and two methods; everything else as it is."""
+def small(monkeypatch, shrunk):
+    """The slab table on few points, two epochs and two methods, the digits in small; everything else as it is."""
 
     def study(budget, rule):
         whole = slab(budget, rule)
         arms = [replace(arm, base=override(arm.base, SMALL)) for arm in whole.arms if arm.label in ("ERM", "PerfMatch")]
         return replace(whole, arms=tuple(arms), search_seeds=whole.search_seeds[:1])
 
+    def plane(budget):
+        whole = tsne(budget)
+        return replace(whole, study=shrunk(whole.study))
+
     monkeypatch.setitem(tables.STUDIES, "slab", study)
+    monkeypatch.setitem(tables.STUDIES, "rotated_digits", lambda *given: shrunk(rotated_digits(*given)))
+    monkeypatch.setitem(figures.FIGURES, "tsne", plane)
 
 
 def test_quick_budget_writes_table_report_and_figure(matchdg, tmp_path):
@@ -68,6 +76,44 @@ def test_json(matchdg):
     assert [row["method"] for row in table["rows"]] == ["ERM", "PerfMatch"]
 
 
+def test_a_figure_leaves_numbers_drawing_and_report(matchdg, tmp_path):
+    ran = matchdg("reproduce", "tsne", "--jobs", 1, "--out", "figure")
+    assert ran.code == 0, ran.err
+    assert "data: rotMNIST; seed: 0; inputs: source; same class, %:" in ran.out
+    assert ran.out.strip().endswith("report.html")
+    folder = tmp_path / "figure"
+    names = {"study.json", "tsne.json", "tsne.csv", "tsne.png", "tsne.svg", "report.html", "runs"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert json.loads((folder / "tsne.json").read_text())["command"] == "matchdg reproduce tsne --budget quick"
+
+
+def test_several_have_a_folder_each_and_a_page_that_leads_to_all(matchdg, tmp_path):
+    ran = matchdg("reproduce", "rotated_digits", "tsne", "--seeds", 1, "--jobs", 1)
+    assert ran.code == 0, ran.err
+    folder = tmp_path / "matchdg-out" / "rotated_digits+tsne-quick"
+    page = (folder / "report.html").read_text()
+    assert ran.out.strip().endswith(str(folder / "report.html"))
+    for name in ("rotated_digits", "tsne"):
+        assert f'href="{name}/report.html"' in page
+        assert (folder / name / "report.html").exists()
+    assert (folder / "rotated_digits" / "matches.png").exists()
+
+
+def test_several_as_json_are_by_name(matchdg):
+    found = json.loads(matchdg("reproduce", "rotated_digits", "tsne", "--seeds", 1, "--jobs", 1, "--json").out)
+    assert [row["method"] for row in found["rotated_digits"]["rows"]] == ["ERM", "RandMatch", "MatchDG", "PerfMatch"]
+    assert found["tsne"]["figure"] == "tsne"
+
+
+def test_runs_in_a_store_are_shared(matchdg, tmp_path):
+    arguments = ("slab", "--seeds", 1, "--jobs", 1, "--store", "store")
+    matchdg("reproduce", *arguments, "--out", "one")
+    ran = matchdg("reproduce", *arguments, "--out", "two")
+    assert "2 runs, 2 of them finished before" in ran.err
+    assert not (tmp_path / "two" / "runs").exists()
+    assert len(list((tmp_path / "store" / "runs").iterdir())) == 2
+
+
 def test_target_selection_is_labelled_in_every_row(matchdg, tmp_path):
     ran = matchdg("reproduce", "slab", "--seeds", 1, "--jobs", 1, "--selection", "target", "--out", "leak")
     assert ran.code == 0, ran.err
@@ -85,6 +131,8 @@ def test_target_selection_is_labelled_in_every_row(matchdg, tmp_path):
         (["slab", "--seeds", "0"], "--seeds is 0"),
         (["slab", "--jobs", "0"], "--jobs is 0"),
         (["slab", "--budget", "papr"], "papr"),
+        (["slab", "tsn"], "did you mean 'tsne'?"),
+        (["tsne", "--selection", "target"], "nothing is selected for the figure 'tsne'"),
     ],
 )
 def test_bad_input(matchdg, arguments, message):
@@ -117,3 +165,17 @@ def test_a_failed_run_ends_with_1_and_is_named(matchdg, monkeypatch):
     ran = matchdg("reproduce", "slab", "--jobs", 1, "--out", "demo")
     assert ran.code == 1
     assert "boom" in ran.err + ran.out
+
+
+def test_a_figure_whose_runs_fail_ends_with_1_and_names_them(matchdg, monkeypatch, tmp_path):
+    from matchdg.core.errors import InputError
+    from matchdg.experiments import runner
+
+    def never(run, *args):
+        raise InputError("boom")
+
+    monkeypatch.setattr(runner, "execute", never)
+    ran = matchdg("reproduce", "tsne", "--jobs", 1, "--out", "figure")
+    assert ran.code == 1
+    assert "; message = boom" in ran.out
+    assert "message = boom" in (tmp_path / "figure" / "report.html").read_text()

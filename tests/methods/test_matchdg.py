@@ -36,6 +36,20 @@ def test_the_sections_of_phase_1_are_valid_and_used(name):
         assert {key: dumped[section][key] for key in values} == values
 
 
+def test_phase_1_has_a_network_of_its_own_on_images_alone():
+    on_images = RunSettings.parse({"dataset": "rotated-digits", "network": "lenet", "method": "matchdg"})
+    assert on_images.phase1.dump()["network"] == METHODS["matchdg"].phase1_on_images["network"]
+    given = {"network": {"name": "lenet"}}
+    asked = RunSettings.parse(
+        {"dataset": "rotated-digits", "network": "small-cnn", "method": "matchdg", "phase1": given}
+    )
+    assert asked.phase1.dump()["network"] == {"name": "lenet"}
+    flat = RunSettings.parse({"dataset": "slab", "network": {"name": "slab", "width": 7}, "method": "matchdg"})
+    assert flat.phase1.network == flat.network
+    printed = RunSettings.parse({"dataset": "rotated-digits", "network": "lenet", "method": "matchdg-paper"})
+    assert printed.phase1.network == printed.network
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_phase_1_is_without_ground_truth(name):
     run = RunSettings.parse({"dataset": "rotated-digits", "method": name}).phase1

@@ -81,6 +81,29 @@ def test_what_leaks_is_tagged():
     assert not cells.selected_on_target(row(selection="source: target-like accuracy"))
 
 
+@pytest.mark.parametrize(("origin", "tag"), [("quoted", "quoted in the paper"), ("authors", "not run here")])
+def test_rows_of_the_paper_alone_say_so_and_have_no_rule_of_ours(origin, tag):
+    quoted = row(None, origin=origin, selection=None)
+    assert cells.tags(quoted) == [tag]
+    assert dict(cells.head(table(row(), quoted)))["Selection rule"] == "source: accuracy"
+
+
+def test_units_by_column_are_told_by_column():
+    mixed = table(row(), unit={"T": "percent", "rank": "rank"}) | {"columns": ["T", "rank"]}
+    assert dict(cells.head(mixed))["Unit"] == "T: percent; rank: rank"
+    assert (cells.unit_of(mixed, "rank"), cells.unit_of(mixed, "other")) == ("rank", "")
+    assert cells.unit_of(table(), "T") == "percent"
+
+
+def test_what_a_budget_means_is_told_where_it_is_known():
+    assert dict(cells.head(table(row(), about_budget="28x28\npixels")))["Budget"] == "paper: 28x28 pixels"
+
+
+def test_a_duration_that_is_not_known_is_missing():
+    assert cells.duration_text(None) == "–"
+    assert [cells.duration_text(seconds) for seconds in (0.2, 59.6, 3600)] == ["under 1 s", "1 min 0 s", "1 h 0 min"]
+
+
 def test_groups_keep_the_order_of_first_appearance():
     rows = [row(method="a", group="x"), row(method="b", group=None), row(method="c", group="x")]
     found = [(name, [r["method"] for r in members]) for name, members in cells.groups(table(*rows))]

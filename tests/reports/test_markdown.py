@@ -74,6 +74,18 @@ def test_odd_names_are_text_to_a_markdown_reader():
     assert "&lt;script&gt;x&lt;/script&gt; a|b *c* _d_ `e` [f](g) &amp; $h$" in html
 
 
+def test_where_nothing_is_printed_a_column_is_ours_alone():
+    text = to_markdown(table(row(paper=None)))
+    assert "| Method | Source 1 | Target |" in text
+    assert "| ERM | – | 54.2 ± 0.5 |" in text
+
+
+def test_rows_of_the_paper_alone_chose_nothing_here():
+    text = to_markdown(table(row(), row("CCSA", values={}, origin="quoted")))
+    assert text.count("CCSA (quoted in the paper)") == 1
+    assert text.index("CCSA") < text.index("Hyper-parameters chosen")
+
+
 def test_every_line_of_a_table_has_as_many_cells_as_its_head():
     html = rendered(to_markdown(table(row("a|b"), row("c", group="x|y", paper=None))))
     results = html.split("</table>")[0]

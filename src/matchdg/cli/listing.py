@@ -70,14 +70,17 @@ def _phase1(spec: Any) -> list[dict[str, Any]]:
     """What the phase 1 of a method has instead of the defaults; nothing where it has none."""
     from matchdg.matching import MATCHERS
     from matchdg.methods import PHASE1_METHODS
+    from matchdg.networks import NETWORKS
     from matchdg.training import TrainingSettings
 
+    methods = {name: one.settings for name, one in PHASE1_METHODS.items()}
+    families: Any = {"method": methods, "matcher": MATCHERS, "network": NETWORKS}
     found = []
-    for section, values in (spec.phase1 or {}).items():
-        families: Any = {"method": {name: one.settings for name, one in PHASE1_METHODS.items()}, "matcher": MATCHERS}
+    for section, values in {**(spec.phase1 or {}), **spec.phase1_on_images}.items():
         cls: Any = families[section][values["name"]] if section in families else TrainingSettings
         for key, value in values.items():
-            about = f"the {section} of phase 1" if key == "name" else cls.model_fields[key].description
+            where = " on images" if section in spec.phase1_on_images else ""
+            about = f"the {section} of phase 1{where}" if key == "name" else cls.model_fields[key].description
             found.append({"name": f"phase1.{section}.{key}", "default": value, "about": about})
     return found
 

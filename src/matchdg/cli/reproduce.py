@@ -125,7 +125,7 @@ def run(
 
 def show(values: dict[str, Any]) -> None:
     """Print the table, or what the figure comes to."""
-    from matchdg.reports import print_table, summary_lines
+    from matchdg.reports import cells, print_table, summary_lines
 
     if "figure" not in values:
         print_table(values)
@@ -133,5 +133,5 @@ def show(values: dict[str, Any]) -> None:
     typer.echo(values["title"])
     for line in summary_lines(values):
         typer.echo(line)
-    for failure in values["failed"]:
+    for failure in cells.failures(values):
         typer.echo(f"failed: {failure}")

@@ -30,6 +30,9 @@ def train(
     accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     devices: Annotated[int, typer.Option(help="Processes, one a device.")] = 1,
     threads: Annotated[int | None, typer.Option(help="Threads a process.", show_default=False)] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="Write a checkpoint at most this often, at the end of an epoch.")
+    ] = 30.0,
     data_dir: DataDir = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
@@ -62,7 +65,15 @@ def train(
     named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
     values.update({key: value for key, value in named.items() if value is not None})
     settings = RunSettings.parse(apply(values, set_ or []))
-    machine = MachineSettings.parse({"accelerator": accelerator, "devices": devices, "threads": threads}, "machine")
+    machine = MachineSettings.parse(
+        {
+            "accelerator": accelerator,
+            "devices": devices,
+            "threads": threads,
+            "checkpoint_seconds": checkpoint_seconds,
+        },
+        "machine",
+    )
     result = execute(settings, out, machine, Silent() if quiet or json_ else automatic())
     quality = None
     if settings.spec.learns == "matches":

@@ -5,6 +5,10 @@ class InputError(ValueError):
     """Something given is wrong. The message says what was got, what was expected and what to do."""
 
 
+class DivergedError(InputError):
+    """Numbers that a network computed are NaN, infinite or far too large."""
+
+
 class OutputError(InputError):
     """Something could not be written. What was written before is whole and stays."""
 

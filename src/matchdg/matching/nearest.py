@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, normalize
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError
 from matchdg.core.settings import Settings
 from matchdg.data import DomainDataset
 from matchdg.matching.matchers import PerfectSettings, RandomSettings
@@ -38,7 +38,7 @@ class RepresentationSettings(Settings):
         """`features[N, D]` so that their l2 distance is the one asked for."""
         if not bool(features.isfinite().all()):
             rows = (~features.isfinite().all(1)).nonzero().flatten().tolist()
-            raise InputError(f"features of {len(rows)} input(s) are NaN or infinite, the first of input {rows[0]}")
+            raise DivergedError(f"features of {len(rows)} input(s) are NaN or infinite, the first of input {rows[0]}")
         if self.metric == "cosine":
             features = normalize(features, dim=1)
         if self.normalise == "none":
@@ -61,7 +61,7 @@ class NearestSettings(RepresentationSettings):
     assignment: Literal["nearest", "one-to-one"] = Field(
         "nearest",
         description="each anchor's nearest input, whoever else has it; or the pairing of least total distance that "
-        "uses each input once",
+        "uses each input once, or, where a class has fewer inputs in a domain than anchors, as equally often as can be",
     )
     route: Literal["direct", "tree"] = Field(
         "direct",

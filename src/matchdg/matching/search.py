@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError, InputError
 
 MEMORY: Final = 256 * 2**20
 """Bytes that a search may take beyond its inputs and its result, unless told otherwise."""
@@ -116,7 +116,7 @@ def check_features(name: str, features: Tensor) -> None:
     if not bool(sound.all()):
         wrong = (~sound).nonzero().flatten().tolist()
         shown = ", ".join(str(row) for row in wrong[:5]) + (", …" if len(wrong) > 5 else "")
-        raise InputError(
+        raise DivergedError(
             f"{name} have NaN, infinite or far too large values in {len(wrong)} row(s): {shown}; "
             "if the network that computed them diverged, lower its learning rate"
         )
@@ -158,7 +158,7 @@ def _block_size(queries: Tensor, candidates: Tensor, memory: int, bytes_each: in
     if needed() > memory:
         raise InputError(
             f"a memory of {memory} bytes is too small for one block of a search among {features} features; "
-            f"give at least {needed()}"
+            f"give at least {needed()} bytes (matcher.memory_mb: {-(-needed() // 2**20)})"
         )
     return rows, columns
 

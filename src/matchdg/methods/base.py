@@ -82,7 +82,11 @@ class Method(nn.Module):
     """Maps (network, batch) to named loss terms. Owns no loop, optimiser, device or file.
 
     Parameters of a method train with the network's, except those under `adversary`, which have their turn alone.
+    `processes` that share a batch compute its loss together, each from the network's outputs for all of it; or apart,
+    each that of its own rows, and take the mean, which is the same only where a loss is a mean over rows.
     """
+
+    processes: Literal["together", "apart"] = "together"
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +112,8 @@ class MethodSpec:
     default; `search` holds the grids of the paper by experiment ("slab", "rotated-mnist", …), as settings;
     `adversarial` says that it has an adversary, whose turns leave the network without a gradient. `learns` says
     whether it trains a classifier or, as phase 1 does, a representation for matching. `phase1` are the sections
-    of the phase 1 that a method on learnt matches runs first, as `RunSettings.parse` reads them.
+    of the phase 1 that a method on learnt matches runs first, as `RunSettings.parse` reads them; `phase1_on_images`
+    are those that it has besides where the run's network takes images.
     """
 
     label: str
@@ -120,6 +125,7 @@ class MethodSpec:
     adversarial: bool = False
     learns: Literal["classes", "matches"] = "classes"
     phase1: Mapping[str, Any] | None = None
+    phase1_on_images: Mapping[str, Any] = field(default_factory=dict)
 
 
 def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, DomainLoss]:

@@ -9,6 +9,17 @@ from torch import Tensor
 from matchdg.data import DomainDataset
 
 
+@dataclass(frozen=True)
+class Part:
+    """What a process has of a batch that several share: the places [E] of its inputs, and how much they count.
+
+    `share` is its rows by all rows, times the number of processes, so that the processes' mean is that of the rows.
+    """
+
+    places: Tensor
+    share: float
+
+
 @dataclass
 class Batch:
     """B rows of a match table over K source domains; V inputs are present, V = B K where none is absent.
@@ -18,7 +29,8 @@ class Batch:
     different labels where labels are noisy.
 
     `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [K B], None where every cell is present.
-    `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone.
+    `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone. Where several
+    processes share the batch, `inputs` and `extra` are those of this one's `part`, and all else is of the whole batch.
     """
 
     inputs: Tensor
@@ -28,6 +40,7 @@ class Batch:
     classes: int
     cells: Tensor | None = None
     extra: tuple[Tensor, Tensor] | None = None
+    part: Part | None = None
 
     @classmethod
     def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool, extra: Tensor | None = None) -> "Batch":
@@ -35,13 +48,32 @@ class Batch:
 
         `extra[E]` are the positions of the extra part.
         """
-        positions = rows.T.flatten()
-        cells = None
-        if not complete:
-            cells = (positions >= 0).nonzero().flatten()
-            positions = positions[cells]
+        positions, cells = _positions(rows, complete)
+        return cls._of(dataset, rows, positions, cells, extra)
+
+    @classmethod
+    def gather_part(
+        cls, dataset: DomainDataset, rows: Tensor, complete: bool, own: slice, processes: int, extra: Tensor | None
+    ) -> "Batch":
+        """The same for one of `processes` that share the batch, whose rows are `own`; the inputs are these rows'."""
+        positions, cells = _positions(rows, complete)
+        numbers = (torch.arange(len(positions), device=rows.device) if cells is None else cells) % len(rows)
+        places = ((numbers >= own.start) & (numbers < own.stop)).nonzero().flatten()
+        batch = cls._of(dataset, rows, positions, cells, extra, places)
+        return replace(batch, part=Part(places, (own.stop - own.start) * processes / len(rows)))
+
+    @classmethod
+    def _of(
+        cls,
+        dataset: DomainDataset,
+        rows: Tensor,
+        positions: Tensor,
+        cells: Tensor | None,
+        extra: Tensor | None,
+        places: Tensor | None = None,
+    ) -> "Batch":
         return cls(
-            dataset.inputs[positions],
+            dataset.inputs[positions if places is None else positions[places]],
             dataset.labels[positions],
             len(rows),
             rows.shape[1],
@@ -85,6 +117,15 @@ class Batch:
             return values.view(self.columns, self.rows).mean(1)
         sums = values.new_zeros(self.columns).index_add(0, self.domains, values)
         return sums / torch.bincount(self.domains, minlength=self.columns)
+
+
+def _positions(rows: Tensor, complete: bool) -> tuple[Tensor, Tensor | None]:
+    """Positions of the inputs, domain by domain, and the cells of the grid that they fill."""
+    positions = rows.T.flatten()
+    if complete:
+        return positions, None
+    cells = (positions >= 0).nonzero().flatten()
+    return positions[cells], cells
 
 
 @cache

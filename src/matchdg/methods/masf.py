@@ -99,11 +99,14 @@ class Masf(Method):
     one, which is meta-test, another one each step. The other two losses are of all domains (Dou et al., 2019,
     algorithm 1). Two sources are enough: the copy of a domain that the published code needs then is not made. That
     code clips the meta losses' outer gradients too and gives the embedding an optimiser of its own; here one
-    optimiser trains everything. Several processes take each their own inner step, on their part of a batch.
+    optimiser trains everything. Several processes take each their own inner step, on their part of a batch, so that
+    with them a run is not quite what it is with one.
 
     The network's running statistics are updated once a step, by the forward pass with $\theta'$, which sees all
     domains; the one with $\theta$ works on copies.
     """
+
+    processes = "apart"
 
     def __init__(self, settings: MasfSettings, network: Network) -> None:
         super().__init__()

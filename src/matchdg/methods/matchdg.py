@@ -33,6 +33,9 @@ PHASE1 = {
     },
 }
 
+# A network that sums up positions last forgets where in the image things are, which tells objects of a class apart.
+PHASE1_ON_IMAGES = {"network": {"name": "small-cnn", "summary": "flatten"}}
+
 SPEC = MethodSpec(
     label="MatchDG",
     reference=_REFERENCE + "; phase 1 as described in docs",
@@ -41,6 +44,7 @@ SPEC = MethodSpec(
     matcher="learnt",
     search=SEARCH,
     phase1=PHASE1,
+    phase1_on_images=PHASE1_ON_IMAGES,
 )
 
 PAPER_SPEC = MethodSpec(

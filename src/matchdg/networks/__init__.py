@@ -22,4 +22,7 @@ NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
     "small-cnn": SmallCnnSettings,
 }
 
-__all__ = ["NETWORKS", "Layer", "Network", "NetworkSettings", "Outputs"]
+# They take inputs of any shape, as flat vectors; all others take images.
+FLAT_NETWORKS: Final = frozenset({"slab"})
+
+__all__ = ["FLAT_NETWORKS", "NETWORKS", "Layer", "Network", "NetworkSettings", "Outputs"]

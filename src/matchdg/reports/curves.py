@@ -55,11 +55,11 @@ def _draw(axis: Any, panel: CurvePanel, styles: dict[str, tuple[str, str, str]])
 
     for curve in panel.curves:
         colour, dash, marker = styles[curve.label]
-        mean = np.ma.masked_invalid(curve.values).mean(0)
+        values = np.ma.masked_invalid(curve.values)
+        mean, low, high = values.mean(0), values.min(0), values.max(0)
         every = max(1, len(curve.epochs) // 8)
         axis.plot(curve.epochs, mean, color=colour, ls=dash, marker=marker, ms=4, markevery=every, label=curve.label)
-        if len(curve.values) > 1:
-            low, high = np.nanmin(curve.values, axis=0), np.nanmax(curve.values, axis=0)
+        if len(values) > 1:
             axis.fill_between(curve.epochs, low, high, color=colour, alpha=0.2, lw=0)
     axis.set_yscale(panel.scale)
     if panel.scale == "linear":

@@ -93,12 +93,14 @@ def _curves(points: list[dict[str, Any]]) -> list[Curve]:
 
 
 def _draw_plane(values: Values, path: Path) -> None:
-    """A row a data set: source inputs by class, and inputs of all domains by domain; the first seed."""
+    """A row a data set: source inputs by class, and inputs of all domains by domain; the first seed that finished."""
     import numpy as np
 
     panels = []
     for data in _unique(values["points"], "data"):
-        own = [point for point in values["points"] if point["data"] == data and point["seed"] == _first_seed(values)]
+        own = [point for point in values["points"] if point["data"] == data]
+        seed = min(point["seed"] for point in own)
+        own = [point for point in own if point["seed"] == seed]
         sources = [point for point in own if point["kind"] == "source"]
         for title, shown, key, palette in (
             (f"{data}: source domains, by class", sources, "class", "tab10"),
@@ -114,10 +116,6 @@ def _draw_plane(values: Values, path: Path) -> None:
 
 def _unique(points: list[dict[str, Any]], key: str) -> list[Any]:
     return list(dict.fromkeys(point[key] for point in points))
-
-
-def _first_seed(values: Values) -> int:
-    return min(point["seed"] for point in values["points"])
 
 
 def _natural(name: str) -> tuple[bool, float, str]:

@@ -18,14 +18,25 @@ class Checkpoint:
         self.newest = folder / "checkpoint.bin"
         self.previous = folder / "checkpoint.previous.bin"
         self.run = run
+        self._damaged: set[Path] = set()
+
+    @property
+    def whole(self) -> Path | None:
+        """The file that `load` would read, if nothing has happened to it since; None where there is none."""
+        return next((path for path in (self.newest, self.previous) if self._is_there(path)), None)
+
+    def _is_there(self, path: Path) -> bool:
+        return path.exists() and path not in self._damaged
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write `state`; the file that was the newest becomes the previous one."""
+        """Write `state`; the file that was the newest becomes the previous one, unless it was found damaged."""
         buffer = io.BytesIO()
         torch.save({"run": self.run, "state": state}, buffer)
-        if self.newest.exists():
+        if self._is_there(self.newest):
             self.newest.replace(self.previous)
+            self._damaged.discard(self.previous)
         write_checked(self.newest, buffer.getvalue())
+        self._damaged.discard(self.newest)
 
     def load(self) -> tuple[dict[str, Any] | None, list[str]]:
         """The newest whole state, or None, and what there is to say about damaged files."""
@@ -36,6 +47,7 @@ class Checkpoint:
             try:
                 content = torch.load(io.BytesIO(read_checked(path)), weights_only=True)
             except DamagedFileError as error:
+                self._damaged.add(path)
                 said.append(f"{error}; going back to the last good checkpoint")
                 continue
             if content["run"] != self.run:

@@ -47,6 +47,7 @@ class Lines:
         self.seconds = seconds
         self.title, self.epochs, self.done = "", 0, 0
         self.began = self.last = 0.0
+        self.said: set[str] = set()
 
     def start(self, title: str, epochs: int, done: int) -> None:
         """Say what starts."""
@@ -55,8 +56,10 @@ class Lines:
         self.last = float("-inf")
 
     def notice(self, text: str) -> None:
-        """Say it."""
-        print(f"note: {text}", file=self.stream, flush=True)
+        """Say it, once: both phases of a run notice the same of their data."""
+        if text not in self.said:
+            self.said.add(text)
+            print(f"note: {text}", file=self.stream, flush=True)
 
     def epoch(self, record: Record) -> None:
         """Say how far training is, if it has not been said just now."""
@@ -76,30 +79,47 @@ class Lines:
 
 
 class Bar:
-    """A progress bar with loss, source validation accuracy and time left."""
+    """A progress bar with loss, source validation accuracy and time left; each phase of a run has its own.
+
+    Between phases it holds nothing that could not be sent to another process, which shows the next phase.
+    """
 
     def __init__(self, console: Any = None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            TimeRemainingColumn(compact=True),
-            console=console or Console(stderr=True),
-        )
+        self._console = console
+        self.progress: Any = None
         self.task: Any = None
+        self.said: set[str] = set()
+
+    @property
+    def console(self) -> Any:
+        """Where it is shown."""
+        from rich.console import Console
+
+        return self._console or Console(stderr=True)
 
     def start(self, title: str, epochs: int, done: int) -> None:
         """Show the bar."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
+
+        self.progress = Progress(
+            TextColumn("[bold]{task.description}", table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=None, table_column=Column(ratio=1)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[numbers]}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            console=self.console,
+            expand=True,
+        )
         self.progress.start()
         self.task = self.progress.add_task(title, total=epochs, completed=done, numbers="")
 
     def notice(self, text: str) -> None:
-        """Say it above the bar."""
-        self.progress.console.print(f"note: {text}", style="yellow", markup=False, highlight=False)
+        """Say it above the bar, once."""
+        if text not in self.said:
+            self.said.add(text)
+            console = self.console if self.progress is None else self.progress.console
+            console.print(f"note: {text}", style="yellow", markup=False, highlight=False)
 
     def epoch(self, record: Record) -> None:
         """Advance the bar."""
@@ -108,6 +128,7 @@ class Bar:
     def stop(self) -> None:
         """Leave the bar where it is."""
         self.progress.stop()
+        self.progress = self.task = None
 
 
 def automatic() -> Display:
@@ -121,13 +142,11 @@ def summary(record: Record) -> str:
     >>> summary({"loss": 0.51234, "validation": {"a": {"accuracy": 0.9}, "b": {"accuracy": 0.8}}})
     'loss 0.512  source validation accuracy 85.0 %'
     >>> summary({"loss": 0.5, "validation": {"augmentation": {"top10_overlap": 64.2, "mean_rank": 18.6}}})
-    'loss 0.500  own augmentation among the nearest ten 64.2 %'
+    'loss 0.500  own augmentation in top 10 64.2 %'
     """
     loss = "NaN" if record["loss"] is None else f"{record['loss']:.3f}"
     validation = record["validation"]
     if "augmentation" in validation and "top10_overlap" in validation["augmentation"]:
-        return (
-            f"loss {loss}  own augmentation among the nearest ten {validation['augmentation']['top10_overlap']:.1f} %"
-        )
+        return f"loss {loss}  own augmentation in top 10 {validation['augmentation']['top10_overlap']:.1f} %"
     accuracies = [scores["accuracy"] for scores in validation.values()]
     return f"loss {loss}  source validation accuracy {100 * sum(accuracies) / len(accuracies):.1f} %"

@@ -11,7 +11,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError, InputError
 from matchdg.data import DomainSplit
 from matchdg.matching import Matcher, MatchTable, NearestMatcher
 from matchdg.matching.quality import stability
@@ -103,9 +103,9 @@ class Trainer:
         finally:
             self.display.stop()
         if self.best.epoch < 0:
-            raise InputError(
-                f"training diverged in its first epoch (loss is not a number); lower training.learning_rate "
-                f"(now {self.settings.learning_rate}) or the method's penalty"
+            raise DivergedError(
+                f"{title}: training diverged in its first epoch (its loss or its weights are no numbers); lower "
+                f"training.learning_rate (now {self.settings.learning_rate}) or the method's penalty"
             )
         return self.best
 
@@ -123,8 +123,8 @@ class Trainer:
         with self._named_errors():
             validation, value = self.criterion(self.objective, self.epoch)
         loss = terms.pop("loss")
-        self.diverged = not math.isfinite(loss)
-        if value < self.best.value or (self.settings.keep == "last" and not self.diverged):
+        self.diverged = not (math.isfinite(loss) and self._has_finite_weights())
+        if value < self.best.value and not self.diverged:
             weights = {key: tensor.detach().clone() for key, tensor in self.objective.network.state_dict().items()}
             self.best = Best(self.epoch, value, weights, validation)
         record = {
@@ -141,6 +141,11 @@ class Trainer:
         if self.fabric.is_global_zero:
             self.records.append(record)
         self.display.epoch(record)
+
+    def _has_finite_weights(self) -> bool:
+        """The last step may diverge without the epoch's loss showing it, and an accuracy never shows it."""
+        state = self.objective.network.state_dict().values()
+        return all(bool(values.isfinite().all()) for values in state if values.is_floating_point())
 
     def _update_matches(self) -> dict[str, float] | None:
         """Match anew where the matcher is due: what there is to say about the new table without ground truth."""
@@ -159,14 +164,18 @@ class Trainer:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Say of features that are no numbers, in which phase and epoch they were."""
+        """Say in which phase and epoch matching failed and, of features that are no numbers, what to do."""
         try:
             yield
         except InputError as error:
             epochs = self.settings.epochs
-            raise InputError(
-                f"{self.title}, epoch {min(self.epoch + 1, epochs)} of {epochs}: {error}; lower the learning rate (now "
-                f"{self.settings.learning_rate}). The last good checkpoint is kept"
+            where = f"{self.title}, epoch {min(self.epoch + 1, epochs)} of {epochs}: {error}"
+            if not isinstance(error, DivergedError):
+                raise InputError(where) from error
+            kept = self.checkpoint.whole if self.checkpoint else None
+            raise DivergedError(
+                f"{where}; lower training.learning_rate (now {self.settings.learning_rate}). "
+                + (f"The last good checkpoint is kept: {kept}" if kept else "No checkpoint had been written yet")
             ) from error
 
     def _train_epoch(self) -> dict[str, Any]:
@@ -176,8 +185,7 @@ class Trainer:
         logged = TermMeans(self.fabric)
         self.objective.train()
         clock = Clock(self.step, self.epoch, self.settings.epochs)
-        for rows, share, extra in self._batches():
-            batch = Batch.gather(self.train_data, rows, self.table.complete, extra)
+        for batch, share in self._batches():
             turn = self.objective.method.turn(self.step)
             clock.step = self.step
             total, terms = self.step_on(batch, clock, turn, share)
@@ -208,24 +216,28 @@ class Trainer:
     def _count_batches(self) -> int:
         return -(-len(self.table) // self.settings.batch_rows)
 
-    def _batches(self) -> Iterator[tuple[Tensor, float, Tensor | None]]:
-        """This process's rows of each batch, how much they count, and its part of the extra positions.
+    def _batches(self) -> Iterator[tuple[Batch, float]]:
+        """This process's part of each batch, and how much the loss that it computes counts: 1 if that is the batch's.
 
-        They count 1 where all processes have equally many. Batches are of nearly equal size, at most `batch_rows`,
-        so that no remnant of a few rows makes a step.
+        Batches are of nearly equal size, at most `batch_rows`, so that no remnant of a few rows makes a step.
         """
         order = torch.randperm(len(self.table), generator=stream(self.seed, "order", self.epoch))
         rows = self.table.rows[order].to(self.fabric.device)
         world, rank = self.fabric.world_size, self.fabric.global_rank
         batches = rows.tensor_split(self._count_batches())
-        extras = self._extras([len(batch) for batch in batches])
-        for batch, extra in zip(batches, extras, strict=True):
+        data, complete = self.train_data, self.table.complete
+        for whole, extras in zip(batches, self._extras([len(batch) for batch in batches]), strict=True):
             if world == 1:
-                yield batch, 1.0, None if extra is None else extra.flatten()
+                yield Batch.gather(data, whole, complete, None if extras is None else extras.flatten()), 1.0
+                continue
+            extra = None if extras is None else extras.tensor_split(world)[rank].flatten()
+            parts = whole.tensor_split(world)
+            if self.objective.method.processes == "apart":
+                yield Batch.gather(data, parts[rank], complete, extra), len(parts[rank]) * world / len(whole)
             else:
-                part = batch.tensor_split(world)[rank]
-                own = None if extra is None else extra.tensor_split(world)[rank].flatten()
-                yield part, len(part) * world / len(batch), own
+                start = sum(len(part) for part in parts[:rank])
+                own = slice(start, start + len(parts[rank]))
+                yield Batch.gather_part(data, whole, complete, own, world, extra), 1.0
 
     def _extras(self, sizes: list[int]) -> list[Tensor | None]:
         """For each batch its extra positions, some a row: all inputs in random order, begun anew when they run out."""

@@ -21,11 +21,14 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch, clock: Clock) -> Loss:
         """The total loss and its named terms; an extra part adds its cross-entropy in the network's turn."""
-        if batch.extra is None or self.method.turn(clock.step) != "network":
+        with_extra = batch.extra is not None and self.method.turn(clock.step) == "network"
+        if not with_extra and batch.part is None:
             return self.method.loss(self.network, batch, clock)
-        shared = _SharedForward(self.network, batch)
+        shared = _SharedForward(self.network, batch, with_extra)
         loss = self.method.loss(cast(Network, shared), batch, clock)
-        extra = cross_entropy(shared.extra_logits(), batch.extra[1])
+        if not with_extra:
+            return loss
+        extra = shared.extra_loss()
         return Loss(loss.total + extra, {**loss.terms, "extra": extra.detach()})
 
     def plain_loss(self, extra: bool) -> Callable[[Network, Batch, Clock], Loss]:
@@ -41,30 +44,73 @@ class Objective(nn.Module):
 
 
 class _SharedForward:
-    """The network as the method sees it, that takes the extra part along when it is called on the batch's inputs.
+    """The network as the method sees it, where a batch has an extra part or is shared by processes.
+
+    It takes the extra part along when it is called on the batch's inputs, and gives the outputs for the whole batch.
 
     One pass over both parts costs a GPU little more than one over the rows alone, and BatchNorm sees the batch
     whole. A method that never calls the network on just these inputs, or with other weights alone, as after an inner
     step, gets a pass of its own for the extra part.
     """
 
-    def __init__(self, network: Network, batch: Batch) -> None:
+    def __init__(self, network: Network, batch: Batch, with_extra: bool) -> None:
         self._network, self._batch, self._weight = network, batch, network.classifier.weight
+        self._waiting = batch.extra if with_extra else None
         self._extra: Tensor | None = None
 
     def __call__(self, inputs: Tensor) -> Outputs:
-        assert self._batch.extra is not None
-        other = inputs is not self._batch.inputs or self._network.classifier.weight is not self._weight
-        if other or self._extra is not None:
+        if inputs is not self._batch.inputs or self._network.classifier.weight is not self._weight:
             return cast(Outputs, self._network(inputs))
-        outputs = self._network(torch.cat([inputs, self._batch.extra[0]]))
-        self._extra = outputs.logits[len(inputs) :]
+        return self._whole(self._own(inputs))
+
+    def _own(self, inputs: Tensor) -> Outputs:
+        """The outputs for this process's inputs; of the first pass, the extra part's logits are kept."""
+        if self._waiting is None:
+            return cast(Outputs, self._network(inputs))
+        outputs = self._network(torch.cat([inputs, self._waiting[0]]))
+        self._extra, self._waiting = outputs.logits[len(inputs) :], None
         return Outputs(*(part[: len(inputs)] for part in outputs))
+
+    def _whole(self, outputs: Outputs) -> Outputs:
+        """The outputs for all processes' inputs. A layer that is another one's too is sent once."""
+        if self._batch.part is None:
+            return outputs
+        places, count = self._batch.part.places, len(self._batch.labels)
+        spread = {id(layer): gather_outputs(layer, places, count) for layer in outputs}
+        return Outputs(*(spread[id(layer)] for layer in outputs))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._network, name)
 
-    def extra_logits(self) -> Tensor:
-        """The logits of the extra part."""
+    def extra_loss(self) -> Tensor:
+        """The cross-entropy of the extra part, weighed so that its mean over processes is that over all inputs."""
         assert self._batch.extra is not None
-        return self._network(self._batch.extra[0]).logits if self._extra is None else self._extra
+        inputs, labels = self._batch.extra
+        loss = cross_entropy(self._network(inputs).logits if self._extra is None else self._extra, labels)
+        return loss if self._batch.part is None else loss * self._batch.part.share
+
+
+def gather_outputs(own: Tensor, places: Tensor, count: int) -> Tensor:
+    """The rows [V, D] that all processes have together, of which `own` [E, D] are this one's, at `places` [E].
+
+    Gradients go back to the process that a row is from, as the sum of those of all processes. Each computes the same
+    loss of the same rows, and their gradients by a parameter are averaged: so it is the gradient of that loss.
+    """
+    return cast(Tensor, _Sum.apply(own.new_zeros(count, *own.shape[1:]).index_copy(0, places, own)))
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over processes, whose gradient is that of all their losses together."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor) -> Tensor:
+        total = own.clone()
+        torch.distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (gradient,) = gradients
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        torch.distributed.all_reduce(total)
+        return total

@@ -28,7 +28,7 @@ from matchdg.matching import (
     NearestSettings,
 )
 from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
-from matchdg.networks import NETWORKS, Network, NetworkSettings
+from matchdg.networks import FLAT_NETWORKS, NETWORKS, Network, NetworkSettings
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
 from matchdg.training.display import Display, Silent
@@ -90,11 +90,11 @@ class RunSettings:
             choose("matcher", matcher_name, MATCHERS).parse(matcher, "matcher"),
             _training(spec, values.get("training", {})),
             seed,
-            cls._parse_phase1(spec, values),
+            cls._parse_phase1(spec, values, network_name not in FLAT_NETWORKS),
         )._checked()
 
     @classmethod
-    def _parse_phase1(cls, spec: MethodSpec, values: Mapping[str, Any]) -> "RunSettings | None":
+    def _parse_phase1(cls, spec: MethodSpec, values: Mapping[str, Any], images: bool) -> "RunSettings | None":
         given = values.get("phase1")
         if spec.phase1 is None:
             if given:
@@ -106,7 +106,7 @@ class RunSettings:
         for key in given or {}:
             if key not in PHASE1_SECTIONS:
                 raise InputError(unknown_name("key in phase1", key, PHASE1_SECTIONS))
-        merged = _merged(spec.phase1, given or {})
+        merged = _merged({**spec.phase1, **(spec.phase1_on_images if images else {})}, given or {})
         name, _ = _section("phase1.method", merged["method"])
         try:
             choose("method", name, PHASE1_METHODS)

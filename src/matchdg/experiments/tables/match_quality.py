@@ -37,7 +37,7 @@ def match_quality_phase2(budget: Budget, rule: Rule) -> Study:
     setup = SETUPS[budget]
     arms = []
     for name, group in GROUPS.items():
-        data = rotated.dataset(name, setup, train=_sized(name, budget))
+        data = rotated.dataset(name, setup, train=_sized(name, budget), size=setup.quality_size)
         for label, method in (
             ("RandMatch", "randmatch"),
             ("MatchDG (Phase 2)", "matchdg-paper"),
@@ -55,7 +55,7 @@ def iterative_ablation(budget: Budget, rule: Rule) -> Study:
     setup = SETUPS[budget]
     arms = []
     for name, group in GROUPS.items():
-        data = rotated.dataset(name, setup, train=_sized(name, budget))
+        data = rotated.dataset(name, setup, train=_sized(name, budget), size=setup.quality_size)
         for label, matcher in (("MatchDG (Iterative)", {}), ("MatchDG (Non Iterative)", {"every": None})):
             values = rotated.phase1_of("matchdg-paper", data, setup, matcher=matcher)
             arms.append(rotated.quality_arm(label, group, values, setup.seeds[name]))
@@ -70,7 +70,7 @@ def iterative_ablation(budget: Budget, rule: Rule) -> Study:
 
 def phase1_arms(name: str, group: str, setup: Setup, rule: Rule, train: int) -> list[Arm]:
     """ERM's last layer, phase 1 as printed, started from the true matches, and ours."""
-    data = rotated.dataset(name, setup, train=train)
+    data = rotated.dataset(name, setup, train=train, size=setup.quality_size)
     seeds = setup.seeds[name]
     return [
         rotated.quality_arm("ERM", group, rotated.run_of("erm", data, setup, rule), seeds, LAST_LAYER),

@@ -38,14 +38,19 @@ LAST_LAYER = RepresentationSettings(layer="logits")
 
 @dataclass(frozen=True)
 class Setup:
-    """The sizes of one budget: image side, images to train on a domain, the network, epochs, seeds."""
+    """What a budget decides: image side, network, number format, images to train on a domain, epochs, seeds.
+
+    `quality_size` is the image side of the tables of match quality, `phase1` what is changed of its training.
+    """
 
     about: str
     size: int
+    quality_size: int
     network: str
+    precision: str
     train: Mapping[str, int]
     epochs: int
-    phase1_epochs: int | None
+    phase1: Mapping[str, Any]
     seeds: Mapping[str, tuple[int, ...]]
 
 
@@ -54,28 +59,35 @@ SETUPS: dict[Budget, Setup] = {
         "28x28 pixels, 1,000 images a domain, a small CNN, 8 epochs, one seed; the paper: 224x224, ResNet-18, "
         "25 epochs, three seeds",
         28,
+        28,
         "small-cnn",
+        "32-true",
         {MNIST: 1000, FASHION: 1000},
         8,
-        8,
+        {"epochs": 8},
         {MNIST: (0,), FASHION: (0,)},
     ),
     "cpu": Setup(
-        "64x64 pixels rather than 224x224; Fashion-MNIST with 2,000 images a domain and one seed, MNIST as printed",
-        64,
+        "28x28 pixels (match quality: 48x48) rather than 224x224, bfloat16; a phase 1 ends when eight epochs in a row "
+        "are no better; Fashion-MNIST with 2,000 images a domain and one seed, MNIST as printed",
+        28,
+        48,
         "resnet18",
+        "bf16-mixed",
         {MNIST: 2000, FASHION: 2000},
         25,
-        None,
+        {"patience": 8},
         {MNIST: (0, 1, 2), FASHION: (0,)},
     ),
     "paper": Setup(
         "as printed",
         224,
+        224,
         "resnet18",
+        "32-true",
         {MNIST: 2000, FASHION: 10_000},
         25,
-        None,
+        {},
         {MNIST: (0, 1, 2), FASHION: (0, 1, 2)},
     ),
 }
@@ -90,13 +102,15 @@ def label_of(sources: tuple[int, ...]) -> str:
     return ",".join(str(angle) for angle in sources)
 
 
-def dataset(name: str, setup: Setup, sources: tuple[int, ...] = FIVE, train: int | None = None) -> dict[str, Any]:
+def dataset(
+    name: str, setup: Setup, sources: tuple[int, ...] = FIVE, train: int | None = None, size: int | None = None
+) -> dict[str, Any]:
     """The data section of a run in the main set-up: 0 and 90 degrees held out."""
     return {
         "name": name,
         "sources": list(sources),
         "targets": [0, 90],
-        "size": setup.size,
+        "size": size or setup.size,
         "train_per_domain": train or setup.train[name],
     }
 
@@ -113,6 +127,7 @@ def run_of(
         "training": {
             **TRAINING,
             "epochs": setup.epochs,
+            "precision": setup.precision,
             **({"selection": "target"} if rule == "target" else {}),
             **changes.get("training", {}),
         },
@@ -127,8 +142,8 @@ def run_of(
 
 
 def phase1_changes(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a budget changes of a phase 1: its epochs, where it has fewer."""
-    training = {} if setup.phase1_epochs is None else {"epochs": setup.phase1_epochs}
+    """What a budget changes of a phase 1: how long it trains, and the number format."""
+    training = {"precision": setup.precision, **setup.phase1}
     return {**given, "training": {**training, **given.get("training", {})}}
 
 

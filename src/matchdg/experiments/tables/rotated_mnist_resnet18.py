@@ -14,11 +14,11 @@ ERM_EXTRA, RANDMATCH_EXTRA = "ERM, extra part", "RandMatch, extra part"
 NOTES = (
     "Hyper-parameters as printed, where the paper gives them (its authors chose them on source validation data); "
     "MASF and CSD, for which it gives none, with their defaults.",
-    "MatchDG is this package's default: phase 1 with one-to-one matches along the tree of nearest domains, and no "
-    "extra random part in phase 2, so its phase 2 takes the steps and images of ERM. 'MatchDG (as printed)' follows "
-    "the paper, extra part included.",
-    "'Extra part' rows are the compute-matched control: the method with the same extra random part in each batch, "
-    "and the same number of steps, as the printed MatchDG.",
+    "MatchDG is this package's default: phase 1 with a small CNN, one-to-one matches along the tree of nearest "
+    "domains, and no extra random part in phase 2, so its phase 2 takes the steps and images of ERM, which is thus "
+    "its compute-matched control. 'MatchDG (as printed)' follows the paper, extra part included.",
+    "'Extra part' rows are the compute-matched control of the printed MatchDG: the method with the same extra random "
+    "part in each batch, and the same number of steps.",
 )
 BIG = 10_000
 
