@@ -36,7 +36,9 @@ def table(name: str) -> str:
             group = row["group"]
             lines.append(f"| *{group}* |" + " |" * len(columns))
         cells = [_cell(row, column) for column in columns]
-        label = f"{row['method']} (oracle)" if row["oracle"] and "oracle" not in row["method"].lower() else row["method"]
+        label = (
+            f"{row['method']} (oracle)" if row["oracle"] and "oracle" not in row["method"].lower() else row["method"]
+        )
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -25,8 +25,10 @@ class SmallMapConv2d(nn.Conv2d):
         if around is None:
             return super().forward(inputs)
         (top, left), (height, width) = around, inputs.shape[2:]
-        weight = self.weight[:, :, top : top + height, left : left + width]
-        return linear(inputs.flatten(1), weight.flatten(1), self.bias)[:, :, None, None]
+        # Channels last, as the trainer keeps weights of images: the gradient comes in the order of the weight, and a
+        # copy of all taps into another order would cost more than the product.
+        weight = self.weight.permute(0, 2, 3, 1)[:, top : top + height, left : left + width]
+        return linear(inputs.permute(0, 2, 3, 1).flatten(1), weight.flatten(1), self.bias)[:, :, None, None]
 
     def _padding_of_one_position(self, shape: tuple[int, ...]) -> tuple[int, int] | None:
         """The padding above and left, if all of the input lies under the kernel's one position; else None."""
