@@ -7,6 +7,7 @@ python benchmarks/readme_tables.py --check   # exit code 1 if they are not up to
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ HEADS = {
     "90": "90°",
 }
 GROUPED = ("rotated_mnist_resnet18", "match_quality")
-SECTIONS = {
+SECTIONS: dict[str, Callable[[], str]] = {
     "methods": methods,
     "slab": lambda: table("slab"),
     "digits": lambda: table("rotated_digits"),

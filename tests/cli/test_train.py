@@ -122,9 +122,17 @@ def test_target_selection_is_shouted(matchdg):
 
 
 def test_divergence_is_told(matchdg):
-    ran = matchdg("train", *SMALL, "-s", "training.epochs=60", "-s", "training.learning_rate=3.0", "-q")
+    # The weight of the penalty rises until training no longer bears it.
+    late = ["method.penalty=3000", "method.warm_up=1.0", "training.epochs=1000", "seed=1"]
+    ran = matchdg("train", *SMALL, *(part for setting in late for part in ("-s", setting)), "-q")
     assert ran.code == 0
-    assert "diverged" in ran.err
+    assert "training diverged; the best epoch before that was kept" in ran.err
+
+
+def test_divergence_in_the_first_epoch_is_an_error(matchdg):
+    ran = matchdg("train", *SMALL, "-s", "training.learning_rate=1000000", "-q")
+    assert ran.code == 2
+    assert "training diverged in its first epoch" in ran.err
 
 
 def with_nan():

@@ -7,6 +7,7 @@ import pytest
 from matchdg.core.errors import InputError
 from matchdg.data import DATASETS
 from matchdg.data.arrays import ArraysSettings
+from matchdg.data.catalogue import COLLECTIONS
 
 
 def _columns() -> dict[str, np.ndarray]:
@@ -171,5 +172,6 @@ def test_every_family_member_reads_its_own_defaults_back(path: Path) -> None:
     for name, settings in DATASETS.items():
         parsed = settings.parse(given.get(name, {}), name)
         assert settings.parse(parsed.dump(), name) == parsed
-        split = parsed.build(0)
-        assert not set(split.targets) & set(split.sources)
+        if name.removeprefix("rotated-") not in COLLECTIONS:  # those need files
+            split = parsed.build(0)
+            assert not set(split.targets) & set(split.sources)
