@@ -65,7 +65,7 @@ class Twin:
         with torch.enable_grad():
             outputs = self.network(inputs)
             loss = cross_entropy(outputs.logits, labels) if self.classifies else outputs.representation.mean()
-            self.optimiser.zero_grad()
+            self.network.zero_grad()
             loss.backward()
         middle = time.perf_counter()
         self.optimiser.step()

@@ -92,7 +92,7 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int, extra: Ext
     def bare() -> None:
         outputs = network(inputs)
         loss = cross_entropy(outputs.logits, labels) if spec.learns == "classes" else outputs.representation.mean()
-        plain.zero_grad()
+        network.zero_grad()
         loss.backward()
         plain.step()
 
