@@ -32,6 +32,7 @@ TABLES = (
     "match_quality_fashion_2k",
     "iterative_ablation",
     "rotated_digits",
+    "phase1_ablation",
 )
 FIGURES = ("penalty_curves", "tsne")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")

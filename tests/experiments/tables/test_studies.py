@@ -14,7 +14,7 @@ from matchdg.training import RunSettings
 BUDGETS = get_args(Budget)
 PRINTED = [name for name in STUDIES if name in printed_tables()]
 TRUE = {"perfect", "partly-perfect"}
-QUALITY = {f"quality.{measure}" for measure in ("overlap", "top10_overlap", "mean_rank")}
+QUALITY = {f"quality.{measure}" for measure in ("overlap", "top10_overlap", "mean_rank", "table_overlap")}
 
 
 @cache

@@ -15,6 +15,7 @@ from matchdg.experiments.tables.match_quality import (
     match_quality_phase2,
 )
 from matchdg.experiments.tables.perfect_fraction import perfect_fraction
+from matchdg.experiments.tables.phase1_ablation import phase1_ablation
 from matchdg.experiments.tables.rotated_digits import rotated_digits
 from matchdg.experiments.tables.rotated_mnist_resnet18 import rotated_mnist_resnet18
 from matchdg.experiments.tables.slab import slab
@@ -30,6 +31,7 @@ STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "match_quality_fashion_2k": match_quality_fashion_2k,
     "iterative_ablation": iterative_ablation,
     "rotated_digits": rotated_digits,
+    "phase1_ablation": phase1_ablation,
 }
 
 

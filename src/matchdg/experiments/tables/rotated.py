@@ -33,6 +33,11 @@ PRINTED_IRM: dict[str, dict[str, Any]] = {
     MNIST: {"penalty": 1.0, "start_epoch": 5},
     FASHION: {"penalty": 0.05, "start_epoch": 0},
 }
+QUALITY = {
+    "overlap_pct": "quality.overlap",
+    "top10_overlap_pct": "quality.top10_overlap",
+    "mean_rank": "quality.mean_rank",
+}
 LAST_LAYER = RepresentationSettings(layer="logits")
 
 
@@ -116,7 +121,7 @@ def dataset(
 
 
 def run_of(
-    method: str, data: dict[str, Any], setup: Setup, rule: Rule = "source", **changes: Mapping[str, Any]
+    method: str, data: dict[str, Any], setup: Setup, /, rule: Rule = "source", **changes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A run's sections for a method, with the settings as printed; `changes` go over its sections."""
     chosen = PRINTED_IRM[data["name"]] if method == "irm" else PRINTED.get(method, {})
@@ -147,7 +152,7 @@ def phase1_changes(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "training": {**training, **given.get("training", {})}}
 
 
-def phase1_of(method: str, data: dict[str, Any], setup: Setup, **changes: Mapping[str, Any]) -> dict[str, Any]:
+def phase1_of(method: str, data: dict[str, Any], setup: Setup, /, **changes: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a method's phase 1 alone, as a run of its own."""
     whole = RunSettings.parse(run_of(method, data, setup, phase1=changes))
     assert whole.phase1 is not None
@@ -170,18 +175,13 @@ def quality_arm(
     oracle: bool = False,
 ) -> Arm:
     """A row of match quality: of phase 1's own representation, or of `measured`."""
-    columns = {
-        "overlap_pct": "quality.overlap",
-        "top10_overlap_pct": "quality.top10_overlap",
-        "mean_rank": "quality.mean_rank",
-    }
     return Arm(
         label,
         group,
         values,
         oracle=oracle,
         task=group,
-        columns=columns,
+        columns=QUALITY,
         measured=measured or representation_of(values),
         seeds=seeds,
     )
