@@ -114,6 +114,16 @@ def test_runs_in_a_store_are_shared(matchdg, tmp_path):
     assert len(list((tmp_path / "store" / "runs").iterdir())) == 2
 
 
+def test_a_table_can_be_shown_as_far_as_it_is(matchdg, tmp_path):
+    matchdg("reproduce", "slab", "--seeds", 1, "--jobs", 1, "--store", "store", "--out", "one")
+    ran = matchdg("reproduce", "slab", "--seeds", 2, "--store", "store", "--out", "two", "--finished")
+    assert ran.code == 0, ran.err
+    table = json.loads((tmp_path / "two" / "table.json").read_text())
+    assert {row["values"]["Target"]["n"] for row in table["rows"]} == {1}
+    assert table["notes"][-1] == "Not complete: 2 of 4 runs are finished."
+    assert len(list((tmp_path / "store" / "runs").iterdir())) == 2
+
+
 def test_target_selection_is_labelled_in_every_row(matchdg, tmp_path):
     ran = matchdg("reproduce", "slab", "--seeds", 1, "--jobs", 1, "--selection", "target", "--out", "leak")
     assert ran.code == 0, ran.err
@@ -132,6 +142,7 @@ def test_target_selection_is_labelled_in_every_row(matchdg, tmp_path):
         (["slab", "--jobs", "0"], "--jobs is 0"),
         (["slab", "--budget", "papr"], "papr"),
         (["slab", "tsn"], "did you mean 'tsne'?"),
+        (["tsne", "--finished"], "--finished shows tables"),
         (["tsne", "--selection", "target"], "nothing is selected for the figure 'tsne'"),
     ],
 )

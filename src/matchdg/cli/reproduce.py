@@ -11,6 +11,7 @@ from matchdg.cli.data_dir import DataDir, use_data_dir
 if TYPE_CHECKING:
     from matchdg.experiments import Study
     from matchdg.experiments.figures import FigureStudy
+    from matchdg.experiments.reproduce import Compute
     from matchdg.reports.html import Report
 
 
@@ -54,6 +55,9 @@ def reproduce(
         Literal["source", "target"],
         typer.Option(help="Data that select hyper-parameters and epoch. 'target' leaks, and the table says so."),
     ] = "source",
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing; show a table as far as its runs are finished.")
+    ] = False,
     data_dir: DataDir = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
@@ -90,7 +94,7 @@ def reproduce(
     for table, study in studies.items():
         own = folder if len(studies) == 1 else folder / table
         command = f"matchdg reproduce {table}{options}"
-        found[table], report = run(study, own, jobs or os.cpu_count() or 1, command, store)
+        found[table], report = run(study, own, jobs or os.cpu_count() or 1, command, store, finished)
         reports.append(report)
         if not json_:
             show(found[table])
@@ -107,17 +111,21 @@ def reproduce(
 
 
 def run(
-    study: "Study | FigureStudy", folder: Path, jobs: int, command: str, store: Path | None
+    study: "Study | FigureStudy", folder: Path, jobs: int, command: str, store: Path | None, finished: bool
 ) -> "tuple[dict[str, Any], Report]":
     """The content of the table's or figure's JSON file, and its report."""
+    from matchdg.core.errors import InputError
     from matchdg.experiments import Study
     from matchdg.experiments import reproduce as reproduce_table
     from matchdg.experiments.figures import reproduce_figure
     from matchdg.reports import write_figure_report, write_report
     from matchdg.reports.progress import automatic
 
+    if finished and not isinstance(study, Study):
+        raise InputError("--finished shows tables; a figure is drawn when its runs are finished, leave the option out")
     if isinstance(study, Study):
-        outcome = reproduce_table(study, folder, jobs, automatic(), command, store=store)
+        compute: Compute = "nothing" if finished else "missing"
+        outcome = reproduce_table(study, folder, jobs, automatic(), command, store=store, compute=compute)
         return outcome.table, write_report(outcome)
     drawn = reproduce_figure(study, folder, jobs, automatic(), command, store=store)
     return drawn.values, write_figure_report(drawn.values, folder)

@@ -6,17 +6,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from matchdg.core.errors import InputError
 from matchdg.core.files import write_json
 from matchdg.experiments.measures import measures
 from matchdg.experiments.paper import printed_row, printed_table
-from matchdg.experiments.runner import Failure, Results, StudyDisplay, run_all
+from matchdg.experiments.runner import Failure, Results, StudyDisplay, finished, run_all
 from matchdg.experiments.selection import choose_point
 from matchdg.experiments.study import Arm, Column, Study
+from matchdg.matching import RepresentationSettings
 from matchdg.training import RunResult, RunSettings
 from matchdg.training.run import versions
+
+Compute = Literal["missing", "nothing"]
+Measured = tuple[RunSettings, RepresentationSettings]
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,23 @@ def reproduce(
     command: str,
     threads: int = 1,
     store: Path | None = None,
+    compute: Compute = "missing",
 ) -> Outcome:
     """Run `study` and write `table.json` and `search.json` into `out`.
 
-    The runs lie in `store`, so that tables which share runs can share them; by default in `out` too.
+    The runs lie in `store`, so that tables which share runs can share them; by default in `out` too. To compute
+    "nothing" is to show the table as far as its runs are finished; the table says how far that is.
     """
     began = time.monotonic()
     store = store or out
     claim_folder(study, out)
-    searched = run_all("search", study.search_runs(), store, jobs, display, threads)
+
+    def results_of(stage: str, runs: Sequence[RunSettings], measured: Sequence[Measured] = ()) -> Results:
+        if compute == "nothing":
+            return finished(runs, store, measured)
+        return run_all(stage, runs, store, jobs, display, threads, measured)
+
+    searched = results_of("search", study.search_runs())
     chosen: dict[str, dict[str, Any]] = {}
     search: dict[str, Any] = {}
     for arm in study.arms:
@@ -81,8 +93,11 @@ def reproduce(
         search[arm.name] = {"chosen": chosen[arm.name], "seen": seen}
     finals = [(arm.run(chosen[arm.name], seed), arm.measured) for arm in study.arms for seed in study.seeds_of(arm)]
     measured = [(run, what) for run, what in finals if what is not None]
-    results = run_all("seeds", [run for run, _ in finals], store, jobs, display, threads, measured)
+    wanted = {run.hash: run for run, _ in finals}
+    results = results_of("seeds", list(wanted.values()), measured)
     table = build_table(study, chosen, results, store)
+    if len(results) < len(wanted):
+        table["notes"].append(f"Not complete: {len(results)} of {len(wanted)} runs are finished.")
     out_of_search = failures(searched)
     if out_of_search:
         note = f"{len(out_of_search)} runs of the search failed, so their points were out; search.json names them."

@@ -1,6 +1,6 @@
 """Many runs in parallel processes. Finished ones are found by their hash and not repeated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -50,14 +50,8 @@ def run_all(
     too. A run that fails does not stop the others. An interrupt does, and keeps all that is finished.
     """
     unique = {run.hash: run for run in runs}
-    wanted: dict[str, list[RepresentationSettings]] = {name: [] for name in unique}
-    for run, what in measured:
-        wanted[run.hash].append(what)
-    results: Results = {}
-    for name, run in unique.items():
-        found = read_result(out, run)
-        if found is not None and all(read_quality(out, run, what) is not None for what in wanted[name]):
-            results[name] = found
+    wanted = _wanted(unique, measured)
+    results = finished(runs, out, measured)
     left = [run for name, run in unique.items() if name not in results]
     phases = [run.phase1 for run in left if run.phase1 is not None]
     if phases:
@@ -70,6 +64,29 @@ def run_all(
     finally:
         display.stop()
     return results
+
+
+def finished(
+    runs: Sequence[RunSettings], out: Path, measured: Sequence[tuple[RunSettings, RepresentationSettings]] = ()
+) -> Results:
+    """The results of those `runs` that are finished, and measured where that is wanted."""
+    unique = {run.hash: run for run in runs}
+    wanted = _wanted(unique, measured)
+    results: Results = {}
+    for name, run in unique.items():
+        found = read_result(out, run)
+        if found is not None and all(read_quality(out, run, what) is not None for what in wanted[name]):
+            results[name] = found
+    return results
+
+
+def _wanted(
+    runs: Iterable[str], measured: Sequence[tuple[RunSettings, RepresentationSettings]]
+) -> dict[str, list[RepresentationSettings]]:
+    wanted: dict[str, list[RepresentationSettings]] = {name: [] for name in runs}
+    for run, what in measured:
+        wanted[run.hash].append(what)
+    return wanted
 
 
 Job = tuple[RunSettings, list[RepresentationSettings]]

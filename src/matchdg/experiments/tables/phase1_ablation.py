@@ -9,7 +9,7 @@ from matchdg.experiments.tables.rotated import MNIST, SETUPS
 COLUMNS = {
     "overlap_pct": Column(),
     "top10_overlap_pct": Column(),
-    "mean_rank": Column("rank", higher_is_better=False),
+    "mean_rank": Column("rank (1 = nearest)", higher_is_better=False),
     "true_matches_pct": Column(),
     "target_accuracy_pct": Column(),
 }
