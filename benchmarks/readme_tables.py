@@ -27,12 +27,12 @@ def methods() -> str:
 
 
 def table(name: str) -> str:
-    """Ours, the printed number in brackets; a line for each group of rows where there is more than one."""
+    """The rows that we ran, the printed number in brackets; a line for each group of rows where there is more than one."""
     found = json.loads((ROOT / "results" / name / "table.json").read_text())
     columns = found["columns"]
     lines = [f"| | {' | '.join(HEADS.get(column, column) for column in columns)} |", "|---|" + "---|" * len(columns)]
     group = None
-    for row in found["rows"]:
+    for row in [row for row in found["rows"] if row["values"]]:
         if name in GROUPED and row["group"] != group:
             group = row["group"]
             lines.append(f"| *{group}* |" + " |" * len(columns))

@@ -54,6 +54,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "300 epochs": {"training.epochs": 300},
     "300 epochs, warm-up over all epochs": {"training.epochs": 300, "method.warm_up": 1.0},
     "Adam, learning rate 0.01": {"training.optimizer": "adam", "training.learning_rate": 0.01},
+    "layer: logits, warm-up over all epochs, constant schedule": {
+        "method.layer": "logits",
+        "method.warm_up": 1.0,
+        "training.schedule": "constant",
+    },
+    "the same, 300 epochs, no early stopping": {
+        "method.layer": "logits",
+        "method.warm_up": 1.0,
+        "training.schedule": "constant",
+        "training.epochs": 300,
+        "training.keep": "last",
+    },
     "early stopping: validation loss": {"training.keep": "loss"},
     "early stopping: validation accuracy": {"training.keep": "accuracy"},
     "early stopping: none": {"training.keep": "last"},

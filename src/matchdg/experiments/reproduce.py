@@ -108,6 +108,7 @@ def reproduce(
         "command": command,
         "versions": versions(),
         "seconds": round(time.monotonic() - began, 1),
+        "run_seconds": round(sum(run.seconds for run in results.values() if isinstance(run, RunResult)), 1),
         "failed": failures(results),
     }
     write_json(out / "search.json", {"methods": search, "failed": out_of_search})

@@ -38,7 +38,7 @@ PHASE1_ON_IMAGES = {"network": {"name": "small-cnn", "summary": "flatten"}}
 
 SPEC = MethodSpec(
     label="MatchDG",
-    reference=_REFERENCE + "; phase 1 as described in docs",
+    reference=_REFERENCE + "; phase 1 is ours",
     settings=MatchSettings,
     build=lambda settings, network, domains: MatchPenalty(settings),
     matcher="learnt",

@@ -246,6 +246,17 @@ def _pairs(values: Any) -> str:
     return "; ".join(f"{key} = {value}" for key, value in flatten(values))
 
 
+def time_text(values: Mapping[str, Any]) -> str:
+    """How long the command took, and the runs behind what it shows, which may have been finished before.
+
+    >>> time_text({"seconds": 75.0, "run_seconds": 3600.0})
+    '1 min 15 s; the runs of the seeds, added up, 1 h 0 min'
+    """
+    own = duration_text(values.get("seconds"))
+    runs = values.get("run_seconds")
+    return own if runs is None else f"{own}; the runs of the seeds, added up, {duration_text(runs)}"
+
+
 def duration_text(seconds: float | None) -> str:
     """Seconds as people say them.
 

@@ -76,7 +76,7 @@ def _name(row: Row) -> str:
 
 def _made(table: Table) -> list[tuple[str, str]]:
     versions = ", ".join(f"{name} {version}" for name, version in (table.get("versions") or {}).items())
-    return [("Versions", versions or cells.MISSING), ("Time", cells.duration_text(table.get("seconds")))]
+    return [("Versions", versions or cells.MISSING), ("Time", cells.time_text(table))]
 
 
 def _rows(lines: list[list[str]]) -> str:

@@ -42,7 +42,7 @@ def how_made(values: Mapping[str, Any]) -> dict[str, Any]:
         "settings": list(flat_settings(values.get("settings") or {})),
         "versions": list(cells.flatten(values.get("versions") or {})),
         "command": cells.one_line(values.get("command") or ""),
-        "duration": cells.duration_text(values.get("seconds")),
+        "duration": cells.time_text(values),
     }
 
 
