@@ -27,7 +27,7 @@ def methods() -> str:
 
 
 def table(name: str) -> str:
-    """The rows that we ran, the printed number in brackets; a line for each group of rows where there is more than one."""
+    """The rows that we ran, the printed number in brackets; a line for each group of rows, if there are several."""
     found = json.loads((ROOT / "results" / name / "table.json").read_text())
     columns = found["columns"]
     lines = [f"| | {' | '.join(HEADS.get(column, column) for column in columns)} |", "|---|" + "---|" * len(columns)]
