@@ -7,6 +7,8 @@ import typer
 from matchdg.cli import data, listing, quality, reproduce, theory, train
 from matchdg.core.errors import InputError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="matchdg",
     help="Domain generalization by causal matching: train on several domains, hold up on one never seen.",
@@ -45,6 +47,9 @@ def main() -> None:
     except InputError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as ending:
+        # Some versions of typer make an exit of an interrupt.
+        if isinstance(ending, SystemExit) and ending.code != INTERRUPTED:
+            raise
         typer.echo("interrupted: what was finished is kept; the same command goes on from there", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

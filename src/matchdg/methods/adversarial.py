@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from matchdg.core.settings import Settings
-from matchdg.methods.base import Clock, Loss, Method, MethodSpec, Turn, classification
+from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Turn, classification
 from matchdg.methods.batch import Batch
 from matchdg.networks import Layer, Network
 
@@ -66,6 +66,12 @@ class Adversarial(Method):
         mean, per_domain = classification(batch, outputs.logits)
         total, domain = self._discriminate(outputs.at(self.settings.layer), batch)
         return Loss(mean - self.settings.penalty * total, {"classification": per_domain, "domain": domain.detach()})
+
+    def judged(self, loss: Loss) -> Tensor:
+        """The cross-entropy alone: minus a discriminator's loss has no least value, and an exploding one would win."""
+        per_domain = loss.terms["classification"]
+        assert isinstance(per_domain, DomainLoss)
+        return per_domain.value.nanmean()
 
     def _discriminate(self, features: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():

@@ -29,6 +29,7 @@ class Batch:
     different labels where labels are noisy.
 
     `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [K B], None where every cell is present.
+    `positions[V]` are the inputs' places in the data: where matches are not one-to-one, rows share inputs.
     `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone. Where several
     processes share the batch, `inputs` and `extra` are those of this one's `part`, and all else is of the whole batch.
     """
@@ -41,6 +42,7 @@ class Batch:
     cells: Tensor | None = None
     extra: tuple[Tensor, Tensor] | None = None
     part: Part | None = None
+    positions: Tensor | None = None
 
     @classmethod
     def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool, extra: Tensor | None = None) -> "Batch":
@@ -80,6 +82,7 @@ class Batch:
             len(dataset.class_names),
             cells,
             None if extra is None else (dataset.inputs[extra], dataset.labels[extra]),
+            positions=positions,
         )
 
     def to(self, device: torch.device) -> "Batch":
@@ -87,7 +90,8 @@ class Batch:
         cells = None if self.cells is None else self.cells.to(device)
         inputs, labels = self.inputs.to(device), self.labels.to(device)
         extra = None if self.extra is None else (self.extra[0].to(device), self.extra[1].to(device))
-        return replace(self, inputs=inputs, labels=labels, cells=cells, extra=extra)
+        positions = None if self.positions is None else self.positions.to(device)
+        return replace(self, inputs=inputs, labels=labels, cells=cells, extra=extra, positions=positions)
 
     @cached_property
     def domains(self) -> Tensor:

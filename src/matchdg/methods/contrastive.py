@@ -19,8 +19,9 @@ def contrastive_loss(features: Tensor, batch: Batch, temperature: float, negativ
     r"""Mean of $-\log \frac{e^{s_{jk}/\tau}}{e^{s_{jk}/\tau} + \sum_{i \in N_j} e^{s_{ji}/\tau}}$ over matched (j, k).
 
     s is the cosine similarity. $N_j$ are the inputs of another class than j's (eq. 4), or all inputs of other
-    rows, those of j's class included. Computed as softplus(logsumexp of the negatives - positive), in float32,
-    so that a small temperature overflows in no precision. Zero where there is no matched pair.
+    rows, those of j's class included, but for j itself where several rows have it. Computed as
+    softplus(logsumexp of the negatives - positive), in float32, so that a small temperature overflows in no
+    precision. Zero where there is no matched pair.
 
     `features[V, D]`.
     """
@@ -36,7 +37,10 @@ def _contrastive_loss(unit: Tensor, batch: Batch, temperature: float, negatives:
     group = row if negatives == "other-rows" else batch.labels
     # Not minus infinity: where an input has no negative, the gradient would not be a number.
     lowest = torch.finfo(scores.dtype).min / 4
-    repelled = scores.masked_fill(group[:, None] == group[None, :], lowest).logsumexp(1)
+    spared = group[:, None] == group[None, :]
+    if negatives == "other-rows" and batch.positions is not None:
+        spared |= batch.positions[:, None] == batch.positions[None, :]
+    repelled = scores.masked_fill(spared, lowest).logsumexp(1)
     attracted = grid @ grid.transpose(1, 2) / temperature
     losses = softplus(batch.grid(repelled[:, None]) - attracted)
     present = torch.ones(grid.shape[:2], device=grid.device) if batch.mask is None else batch.mask.to(losses.dtype)

@@ -1,7 +1,10 @@
 """`Network`: a featurizer, whatever lies between, and a last linear layer; the same shape for every method."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 Layer = Literal["representation", "logits"]
@@ -28,6 +31,7 @@ class Network(nn.Module):
         self.neck = neck
         self.classifier = classifier
         self.features = features
+        self._mixed: torch.dtype | None = None
 
     @property
     def classes(self) -> int:
@@ -40,6 +44,22 @@ class Network(nn.Module):
 
     def forward(self, inputs: Tensor) -> Outputs:
         """`inputs` [N, …] to `Outputs`."""
-        representation = self.featurizer(inputs)
-        hidden = self.neck(representation)
+        if self._mixed is None:
+            representation = self.featurizer(inputs)
+            hidden = self.neck(representation)
+            return Outputs(representation, hidden, self.classifier(hidden))
+        with torch.autocast(inputs.device.type, dtype=self._mixed):
+            rounded = self.featurizer(inputs)
+            last = self.neck(rounded)
+        representation = rounded.float()
+        hidden = representation if last is rounded else last.float()
         return Outputs(representation, hidden, self.classifier(hidden))
+
+    @contextmanager
+    def mixed(self, dtype: torch.dtype) -> Iterator[None]:
+        """Inside, passes compute in `dtype` where that is safe, but for the last layer; all outputs are float32."""
+        self._mixed = dtype
+        try:
+            yield
+        finally:
+            self._mixed = None

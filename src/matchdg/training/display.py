@@ -144,8 +144,10 @@ def summary(record: Record) -> str:
     >>> summary({"loss": 0.5, "validation": {"augmentation": {"top10_overlap": 64.2, "mean_rank": 18.6}}})
     'loss 0.500  own augmentation in top 10 64.2 %'
     """
-    loss = "NaN" if record["loss"] is None else f"{record['loss']:.3f}"
+    loss = "–" if record["loss"] is None else f"{record['loss']:.3f}"
     validation = record["validation"]
+    if not validation:
+        return f"loss {loss}"
     if "augmentation" in validation and "top10_overlap" in validation["augmentation"]:
         return f"loss {loss}  own augmentation in top 10 {validation['augmentation']['top10_overlap']:.1f} %"
     accuracies = [scores["accuracy"] for scores in validation.values()]

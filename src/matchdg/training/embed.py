@@ -38,9 +38,10 @@ def embed(
 ) -> Tensor:
     """The `layer` of every input, [N, D] in float32; processes share the work.
 
-    A batch holds inputs of one domain, of all its classes or, with the statistics "cell", of one, in the data
-    set's order and of nearly equal sizes. With "domain" and "cell", BatchNorm uses the statistics of that batch, but
-    for an input that is alone in it: one has no spread.
+    A batch holds inputs of one domain, of all its classes or, with the statistics "cell", of one, drawn at random
+    and of nearly equal sizes: in the data's order the same objects might share a batch in every domain. With
+    "domain" and "cell", BatchNorm uses the statistics of that batch, but for an input that is alone in it: one has
+    no spread.
     """
     device = next(network.parameters()).device
     rank, world = (fabric.global_rank, fabric.world_size) if fabric is not None else (0, 1)
@@ -69,5 +70,6 @@ def embed(
 def _batches(dataset: DomainDataset, statistics: Statistics, batch: int) -> list[Tensor]:
     cells = dataset.domains * len(dataset.class_names) + dataset.labels if statistics == "cell" else dataset.domains
     cells = cells.cpu()
-    own = cells.argsort(stable=True).split(torch.bincount(cells).tolist())
+    order = torch.randperm(len(cells), generator=torch.Generator().manual_seed(0))
+    own = order[cells[order].argsort(stable=True)].split(torch.bincount(cells).tolist())
     return [part for positions in own if len(positions) for part in positions.tensor_split(-(-len(positions) // batch))]

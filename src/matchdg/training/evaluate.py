@@ -58,13 +58,17 @@ def evaluate(objective: Objective, dataset: DomainDataset, fabric: Fabric | None
 def matched_objective(
     objective: Objective, dataset: DomainDataset, table: MatchTable, clock: Clock, batch_rows: int
 ) -> float:
-    """The method's own loss, penalty included, on the matched rows of `dataset`, in `eval()` mode."""
+    """The method's own loss, penalty included, on the matched rows of `dataset`, in `eval()` mode.
+
+    Of an adversarial method, what it judges epochs by.
+    """
     device = next(objective.parameters()).device
     total, count = torch.zeros((), dtype=torch.float64, device=device), len(table)
     with evaluation_mode(objective):
         for rows in table.rows.split(batch_rows):
             batch = Batch.gather(dataset, rows, table.complete).to(device)
-            total += objective(batch, clock)[0].double() * len(rows) / count
+            judged = objective.method.judged(objective(batch, clock))
+            total += judged.double() * len(rows) / count
     return float(total)
 
 

@@ -102,6 +102,11 @@ class Trainer:
                     saved = time.monotonic()
         finally:
             self.display.stop()
+        if self.best.epoch < 0 and not self.diverged:
+            raise InputError(
+                f"{title}: no epoch could be kept, as its criterion {self.settings.keep!r} had no value on the "
+                "validation data; give it more of these, or choose another training.keep"
+            )
         if self.best.epoch < 0:
             raise DivergedError(
                 f"{title}: training diverged in its first epoch (its loss or its weights are no numbers); lower "
@@ -120,11 +125,12 @@ class Trainer:
         matches = self._update_matches()
         terms = self._train_epoch()
         seconds = time.monotonic() - began
-        with self._named_errors():
-            validation, value = self.criterion(self.objective, self.epoch)
-        loss = terms.pop("loss")
-        self.diverged = not (math.isfinite(loss) and self._has_finite_weights())
-        if value < self.best.value and not self.diverged:
+        self._share_buffers()
+        # Where an adversary takes many turns, an epoch may be all its own and have no loss of the network's.
+        loss = terms.pop("loss", None)
+        self.diverged = not ((loss is None or math.isfinite(loss)) and self._has_finite_weights())
+        validation, value = self._judge()
+        if value < self.best.value:
             weights = {key: tensor.detach().clone() for key, tensor in self.objective.network.state_dict().items()}
             self.best = Best(self.epoch, value, weights, validation)
         record = {
@@ -141,6 +147,20 @@ class Trainer:
         if self.fabric.is_global_zero:
             self.records.append(record)
         self.display.epoch(record)
+
+    def _judge(self) -> tuple[Scores, float]:
+        """What the criterion finds, the same in all processes; nothing of weights that are no numbers."""
+        if self.diverged:
+            return {}, math.nan
+        with self._named_errors():
+            validation, value = self.criterion(self.objective, self.epoch)
+        return validation, value if self.fabric.world_size == 1 else self.fabric.broadcast(value)
+
+    def _share_buffers(self) -> None:
+        """Give all processes the first one's running statistics, which it keeps, so that all evaluate one network."""
+        if self.fabric.world_size > 1:
+            for buffer in self.objective.buffers():
+                torch.distributed.broadcast(buffer, 0)
 
     def _has_finite_weights(self) -> bool:
         """The last step may diverge without the epoch's loss showing it, and an accuracy never shows it."""

@@ -20,7 +20,18 @@ class Objective(nn.Module):
         self.method = method
 
     def forward(self, batch: Batch, clock: Clock) -> Loss:
-        """The total loss and its named terms; an extra part adds its cross-entropy in the network's turn."""
+        """The total loss and its named terms; an extra part adds its cross-entropy in the network's turn.
+
+        Mixed precision is for the network's passes alone: it would round what a method makes of their outputs,
+        and small penalties with it.
+        """
+        device = batch.labels.device.type
+        if not torch.is_autocast_enabled(device):
+            return self._loss(batch, clock)
+        with self.network.mixed(torch.get_autocast_dtype(device)), torch.autocast(device, enabled=False):
+            return self._loss(batch, clock)
+
+    def _loss(self, batch: Batch, clock: Clock) -> Loss:
         with_extra = batch.extra is not None and self.method.turn(clock.step) == "network"
         if not with_extra and batch.part is None:
             return self.method.loss(self.network, batch, clock)

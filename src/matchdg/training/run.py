@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import torch
 
 from matchdg.core.errors import InputError
 from matchdg.core.families import choose, unknown_name
-from matchdg.core.files import digest, write_bytes, write_json
+from matchdg.core.files import alone, digest, write_bytes, write_json, write_text
 from matchdg.core.settings import Settings
 from matchdg.data import DATASETS, DatasetSettings, DomainSplit
 from matchdg.matching import (
@@ -36,11 +37,11 @@ from matchdg.training.evaluate import Scores, evaluate
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
 from matchdg.training.records import Records, without_nan
-from matchdg.training.seeds import stream
+from matchdg.training.seeds import check_seed, stream
 from matchdg.training.settings import ClassKeep, MachineSettings, MatchKeep, TrainingSettings
 
 # Part of every run's name. Raise it whenever a change of the code changes numbers.
-NUMBERS_VERSION = 2
+NUMBERS_VERSION = 3
 
 DEFAULT_NETWORK = {
     "rotated-mnist": "resnet18",
@@ -80,8 +81,7 @@ class RunSettings:
         network_name, network = _section("network", values.get("network", DEFAULT_NETWORK.get(dataset_name, "slab")))
         matcher_name, matcher = _section("matcher", values.get("matcher", spec.matcher))
         seed = values.get("seed", 0)
-        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-            raise InputError(f"seed is {seed!r}, expected a whole number from 0 up")
+        check_seed(seed)
         return cls(
             choose("dataset", dataset_name, DATASETS).parse(dataset, "dataset"),
             choose("network", network_name, NETWORKS).parse(network, "network"),
@@ -211,13 +211,14 @@ def execute(
     if settings.phase1 is not None:
         execute(settings.phase1, out, machine, display)
     machine = machine or MachineSettings()
-    if machine.devices == 1:
-        return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
-    fabric = _fabric(machine, settings)
-    # As parts of the function, because Fabric walks through its arguments and stumbles over frozen settings. Whole,
-    # because plain values lack what is no part of a run's name, as the folder of the data is.
-    values = fabric.launch(partial(_execute_launched, settings, out, machine, display or Silent()))
-    return RunResult(**values)
+    # Workers of a command that was killed may still be at it, or another command that shares the folder.
+    with alone(run_folder(out, settings)):
+        finished = read_result(out, settings)
+        if finished is not None:
+            return finished
+        if machine.devices == 1:
+            return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
+        return _launch(settings, out, machine, display or Silent())
 
 
 def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
@@ -241,11 +242,33 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
     return network.eval()
 
 
+def _launch(settings: RunSettings, out: Path, machine: MachineSettings, display: Display) -> RunResult:
+    """Execute in processes of their own. What one of them says of bad input is raised here again."""
+    from torch.multiprocessing.spawn import ProcessRaisedException
+
+    fabric = _fabric(machine, settings)
+    with TemporaryDirectory() as folder:
+        said = Path(folder) / "error"
+        try:
+            # As parts of the function, because Fabric walks through its arguments and stumbles over frozen settings.
+            # Whole, because plain values lack what is no part of a run's name, as the folder of the data is.
+            values = fabric.launch(partial(_execute_launched, settings, out, machine, display, said))
+        except ProcessRaisedException:
+            if not said.exists():
+                raise
+            raise InputError(said.read_text()) from None
+    return RunResult(**values)
+
+
 def _execute_launched(
-    settings: RunSettings, out: Path, machine: MachineSettings, display: Display, fabric: Any
+    settings: RunSettings, out: Path, machine: MachineSettings, display: Display, said: Path, fabric: Any
 ) -> dict[str, Any]:
     shown = display if fabric.is_global_zero else Silent()
-    return vars(_execute_here(settings, out, machine, shown, fabric))
+    try:
+        return vars(_execute_here(settings, out, machine, shown, fabric))
+    except InputError as error:
+        write_text(said, str(error))
+        raise
 
 
 def _execute_here(

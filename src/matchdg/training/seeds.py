@@ -1,8 +1,13 @@
 """Random streams: one a purpose and epoch, from the run's seed, so that a resumed run draws what it would have."""
 
 import hashlib
+from typing import Any
 
 import torch
+
+from matchdg.core.errors import InputError
+
+HIGHEST = 2**63 - 1
 
 
 def stream(seed: int, purpose: str, epoch: int = 0) -> torch.Generator:
@@ -14,3 +19,9 @@ def stream(seed: int, purpose: str, epoch: int = 0) -> torch.Generator:
     """
     digest = hashlib.sha256(f"{seed}/{purpose}/{epoch}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+def check_seed(seed: Any) -> None:
+    """Raise `InputError` unless `seed` is a whole number that generators take."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= HIGHEST:
+        raise InputError(f"seed is {seed!r}, expected a whole number from 0 to {HIGHEST}")

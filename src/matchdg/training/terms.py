@@ -37,8 +37,8 @@ class TermMeans:
         self.scalars.setdefault(name, []).append(value if share == 1.0 else value * share)
 
     def means(self, sources: Sequence[str]) -> dict[str, Any]:
-        """A number for each scalar term, and numbers by source domain for the others; "loss" is always there."""
-        found: dict[str, Any] = {"loss": math.nan}
+        """A number for each scalar term, and numbers by source domain for the others, of terms that were added."""
+        found: dict[str, Any] = {}
         for name, values in self.scalars.items():
             mean = self._reduced(torch.stack(values).float().mean(), "mean").item()
             found[name] = mean * self.factors.get(name, 1.0)
