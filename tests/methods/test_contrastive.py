@@ -24,9 +24,12 @@ def slow(features, batch, temperature, negatives):
     rows, labels = [cell % batch.rows for cell in cells], batch.labels.tolist()
     groups = labels if negatives == "other-classes" else rows
     everyone = range(len(labels))
+    places = list(everyone) if batch.positions is None else batch.positions.tolist()
     losses = []
     for j in everyone:
-        repelled = sum(exp(unit[j] @ unit[i] / temperature) for i in everyone if groups[i] != groups[j])
+        repelled = sum(
+            exp(unit[j] @ unit[i] / temperature) for i in everyone if groups[i] != groups[j] and places[i] != places[j]
+        )
         for k in everyone:
             if k != j and rows[k] == rows[j]:
                 attracted = exp(unit[j] @ unit[k] / temperature)
@@ -52,6 +55,19 @@ def test_points_of_the_same_class_repel_as_other_rows_alone(make_batch):
     batch = make_batch([[0, 0], [0, 0]])
     assert contrastive_loss(features, batch, 1.0, "other-classes").item() == 0
     assert contrastive_loss(features, batch, 1.0, "other-rows").item() == pytest.approx(log(1 + 2 / exp(1)))
+
+
+def test_an_input_that_several_rows_share_does_not_repel_itself(make_batch):
+    """Rows 0 and 1 have the same input in their first column, as matches that are not one-to-one may."""
+    batch = make_batch([[0, 0], [0, 0], [1, 1]])
+    features = features_of(batch).detach()
+    features[1] = features[0]
+    before = [float(contrastive_loss(features, batch, 0.1, kind)) for kind in KINDS]
+    batch.positions = torch.tensor([7, 7, 1, 2, 3, 4])
+    after = [float(contrastive_loss(features, batch, 0.1, kind)) for kind in KINDS]
+    assert after == pytest.approx([slow(features, batch, 0.1, kind) for kind in KINDS], rel=1e-5)
+    assert after[0] == pytest.approx(before[0])
+    assert after[1] < before[1] - 0.1
 
 
 @pytest.mark.parametrize("negatives", KINDS)

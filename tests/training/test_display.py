@@ -30,8 +30,13 @@ def test_lines_are_rare_but_the_last_is_said():
     assert "epoch 5/5" in said[-1]
 
 
-def test_a_loss_that_is_no_number_is_told():
-    assert "loss NaN" in display.summary({**RECORD, "loss": None})
+def test_a_loss_that_is_no_number_is_told_and_so_is_none():
+    assert "loss NaN" in display.summary({**RECORD, "loss": float("nan")})
+    assert "loss –" in display.summary({**RECORD, "loss": None})
+
+
+def test_an_epoch_that_was_not_judged_has_its_loss_alone():
+    assert display.summary({**RECORD, "loss": float("nan"), "validation": {}}) == "loss NaN"
 
 
 def test_bar_shows_loss_accuracy_and_time_left():

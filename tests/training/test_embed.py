@@ -65,9 +65,16 @@ def test_statistics_of_a_domain_or_cell_are_those_of_a_training_pass_over_it(dat
 def test_a_domain_that_exceeds_a_batch_is_cut_into_nearly_equal_parts():
     random = torch.Generator().manual_seed(2)
     data = DomainDataset.from_arrays(torch.randn(17, 3, generator=random), [0] * 17, [0] * 10 + [1] * 7)
-    network = build_network()
-    parts = torch.tensor([0] * 4 + [1] * 3 + [2] * 3 + [3] * 4 + [4] * 3)
+    network, seen = build_network(), []
+    network.featurizer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     found = embed(network, data, "representation", "domain", batch=4)
+    assert [len(part) for part in seen] == [4, 3, 3, 4, 3]
+    places = [(part[:, None] == data.inputs).all(2).nonzero()[:, 1] for part in seen]
+    assert torch.cat(places).sort().values.tolist() == list(range(17))
+    assert torch.cat(places[:3]).tolist() != list(range(10))
+    parts = torch.empty(17)
+    for number, place in enumerate(places):
+        parts[place] = number
     torch.testing.assert_close(found, by_hand(network, data, parts))
 
 

@@ -1,12 +1,15 @@
 import json
+import math
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError, InputError
 from matchdg.methods import METHODS
-from matchdg.training import execute, read_result, run_folder
+from matchdg.training import MachineSettings, execute, read_result, run_folder
+from matchdg.training.checkpoint import Checkpoint
+from matchdg.training.loop import Trainer
 from matchdg.training.records import read_records
 from matchdg.training.seeds import stream
 
@@ -214,3 +217,65 @@ def test_streams_differ_by_purpose_and_epoch():
         for epoch in (0, 1)
     }
     assert len(draws) == 8
+
+
+@pytest.mark.parametrize("keep", ["accuracy", "objective"])
+def test_epochs_that_are_all_the_adversary_s_are_no_divergence(tmp_path, small_run, keep):
+    """Three batches an epoch, five turns of the adversary for one of the network's."""
+    method = {"name": "dann", "discriminator_steps": 5}
+    run = small_run(method=method, training={"epochs": 9, "batch_rows": 30, "keep": keep})
+    result = execute(run, tmp_path)
+    losses = [record["loss"] for record in read_records(run_folder(tmp_path, run) / "records.jsonl")]
+    assert [loss is not None for loss in losses] == [False, True] * 4 + [False]
+    assert (result.epochs, result.diverged) == (9, False)
+
+
+def test_one_process_at_a_time_trains_a_run_and_the_other_finds_its_result(tmp_path, small_run, monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from matchdg.training import run as module
+
+    trained, plain = [], module._execute_here
+    monkeypatch.setattr(module, "_execute_here", lambda *given: (trained.append(1), plain(*given))[1])
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: execute(small_run(), tmp_path), range(2))
+    assert first == second
+    assert trained == [1]
+
+
+def phase_1(small_run, **training):
+    """Phase 1 with an update of the matches before each epoch."""
+    return small_run(
+        method="contrastive", matcher={"name": "nearest", "every": 1}, training={"keep": "mutual", **training}
+    )
+
+
+def test_features_that_are_no_numbers_are_told_with_phase_and_epoch_and_the_checkpoint_stays(
+    tmp_path, small_run, monkeypatch
+):
+    from matchdg.training import loop
+
+    calls, plain = [], loop.embed
+
+    def failing(*given):
+        calls.append(1)
+        return plain(*given) * (math.nan if len(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(loop, "embed", failing)
+    run = phase_1(small_run, epochs=6)
+    with pytest.raises(DivergedError, match=r"MatchDG phase 1, epoch 4 of 6: features .* NaN .*last good checkpoint"):
+        execute(run, tmp_path, MachineSettings(checkpoint_seconds=0.0))
+    assert Checkpoint(run_folder(tmp_path, run), run.hash).load()[0]["epoch"] == 3
+
+
+def test_a_phase_1_that_diverges_ends_with_the_epoch_kept_before(tmp_path, small_run, monkeypatch):
+    plain = Trainer._train_epoch
+
+    def diverging(self):
+        terms = plain(self)
+        return {**terms, "loss": math.inf} if self.epoch == 2 else terms
+
+    monkeypatch.setattr(Trainer, "_train_epoch", diverging)
+    result = execute(phase_1(small_run, epochs=6), tmp_path)
+    assert (result.diverged, result.epochs) == (True, 3)
+    assert result.best_epoch < 2

@@ -124,7 +124,7 @@ def test_terms_are_kept_apart(terms):
     for step in steps[:3]:
         terms.add("other", step)
     means = terms.means(SOURCES)
-    assert set(means) == {"loss", "classification", "match", "other"}
+    assert set(means) == {"classification", "match", "other"}
     assert means["match"] == 2.0
     assert means["classification"]["a"] == pytest.approx(mean_over_all(steps, 0), rel=1e-5)
     assert means["other"]["a"] == pytest.approx(mean_over_all(steps[:3], 0), rel=1e-5)
@@ -149,15 +149,11 @@ def test_means_can_be_read_again_and_added_to(terms):
     assert terms.means(SOURCES)["classification"]["c"] == pytest.approx(mean_over_all(steps, 2), rel=1e-5)
 
 
-def test_where_nothing_was_added_the_loss_is_not_a_number(terms):
-    (name, value), *others = terms.means(SOURCES).items()
-    assert name == "loss"
-    assert math.isnan(value)
-    assert not others
+def test_there_are_the_terms_that_were_added(terms):
+    assert terms.means(SOURCES) == {}
     terms.add("domain", torch.tensor(2.0))
     means = terms.means(SOURCES)
-    assert math.isnan(means["loss"])
-    assert means["domain"] == 2.0
+    assert means == {"domain": 2.0}
 
 
 def test_a_loss_that_diverged_is_not_hidden(terms):

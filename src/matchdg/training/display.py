@@ -144,7 +144,7 @@ def summary(record: Record) -> str:
     >>> summary({"loss": 0.5, "validation": {"augmentation": {"top10_overlap": 64.2, "mean_rank": 18.6}}})
     'loss 0.500  own augmentation in top 10 64.2 %'
     """
-    loss = "–" if record["loss"] is None else f"{record['loss']:.3f}"
+    loss = "–" if record["loss"] is None else f"{record['loss']:.3f}".replace("nan", "NaN")
     validation = record["validation"]
     if not validation:
         return f"loss {loss}"

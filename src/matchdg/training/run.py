@@ -15,7 +15,7 @@ import torch
 
 from matchdg.core.errors import InputError
 from matchdg.core.families import choose, unknown_name
-from matchdg.core.files import alone, digest, write_bytes, write_json, write_text
+from matchdg.core.files import LOCK, alone, digest, write_bytes, write_json, write_text
 from matchdg.core.settings import Settings
 from matchdg.data import DATASETS, DatasetSettings, DomainSplit
 from matchdg.matching import (
@@ -216,9 +216,11 @@ def execute(
         finished = read_result(out, settings)
         if finished is not None:
             return finished
-        if machine.devices == 1:
-            return _execute_here(settings, out, machine, display or Silent(), _fabric(machine, settings))
-        return _launch(settings, out, machine, display or Silent())
+        start = _execute_here if machine.devices == 1 else _launch
+        result = start(settings, out, machine, display or Silent(), _fabric(machine, settings))
+        # Whoever waits for the lock finds a result, so that it is needed no more.
+        (run_folder(out, settings) / LOCK).unlink(missing_ok=True)
+    return result
 
 
 def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
@@ -242,11 +244,10 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
     return network.eval()
 
 
-def _launch(settings: RunSettings, out: Path, machine: MachineSettings, display: Display) -> RunResult:
+def _launch(settings: RunSettings, out: Path, machine: MachineSettings, display: Display, fabric: Any) -> RunResult:
     """Execute in processes of their own. What one of them says of bad input is raised here again."""
     from torch.multiprocessing.spawn import ProcessRaisedException
 
-    fabric = _fabric(machine, settings)
     with TemporaryDirectory() as folder:
         said = Path(folder) / "error"
         try:
