@@ -1,4 +1,9 @@
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -190,3 +195,19 @@ def test_a_figure_whose_runs_fail_ends_with_1_and_names_them(matchdg, monkeypatc
     assert ran.code == 1
     assert "; message = boom" in ran.out
     assert "message = boom" in (tmp_path / "figure" / "report.html").read_text()
+
+
+def test_an_interrupt_ends_all_processes_says_so_and_keeps_what_is_finished(tmp_path):
+    """A real one, as a terminal sends it: to the command and to the processes that it started."""
+    command = [sys.executable, "-m", "matchdg", "reproduce", "slab", "--jobs", "2", "--out", "demo"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list(tmp_path.glob("demo/runs/*/result.json")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.strip().endswith("interrupted: what was finished is kept; the same command goes on from there")
+    assert "Traceback" not in said
+    for result in tmp_path.glob("demo/runs/*/result.json"):
+        assert json.loads(result.read_text())["run"] == result.parent.name
