@@ -41,19 +41,29 @@ def test_the_first_of_equals_is_taken(searched, result):
     assert choose_point(built, (0, 1), equal, "source")[0] == built.points()[0]
 
 
-def test_a_point_with_a_failed_seed_is_out(searched):
+def test_a_point_with_a_seed_that_diverged_is_out(searched):
     built, results = searched
     lost = built.run({"method.penalty": 1.0}, 1).hash
-    results[lost] = Failure(lost, "boom")
+    results[lost] = Failure(lost, "boom", "diverged")
     point, seen = choose_point(built, (0, 1), results, "source")
     assert point != {"method.penalty": 1.0}
     assert [entry["accuracy"] is None for entry in seen] == [False, True, False]
 
 
-def test_all_failed_is_an_error(searched):
+def test_all_diverged_is_an_error(searched):
     built, results = searched
     with pytest.raises(InputError, match="every point of the search"):
-        choose_point(built, (0, 1), {name: Failure(name, "boom") for name in results}, "source")
+        choose_point(built, (0, 1), {name: Failure(name, "boom", "diverged") for name in results}, "source")
+
+
+def test_a_run_that_failed_otherwise_or_is_not_there_leaves_nothing_to_choose_by(searched):
+    built, results = searched
+    lost = built.run({"method.penalty": 1.0}, 1).hash
+    with pytest.raises(InputError, match=f"run {lost} of the search for ERM failed: disk full"):
+        choose_point(built, (0, 1), {**results, lost: Failure(lost, "disk full")}, "source")
+    del results[lost]
+    with pytest.raises(InputError, match="the search for ERM is not finished"):
+        choose_point(built, (0, 1), results, "source")
 
 
 def test_score_counts_domains_alike(arm, result):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError, InputError
 from matchdg.matching import RepresentationSettings
 from matchdg.training import MachineSettings, RunResult, RunSettings, execute, read_result
 from matchdg.training.quality import measure_quality, read_quality
@@ -13,10 +13,11 @@ from matchdg.training.quality import measure_quality, read_quality
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised: which, and what it said."""
+    """A run that raised: which, and what it said. One that diverged tells something of its settings."""
 
     run: str
     message: str
+    cause: Literal["diverged", "error"] = "error"
 
 
 Results = dict[str, RunResult | Failure]
@@ -114,6 +115,8 @@ def _execute_one(job: Job, out: Path, threads: int) -> RunResult | Failure:
         result = execute(run, out, MachineSettings(threads=threads))
         for what in measured:
             measure_quality(out, run, what)
+    except DivergedError as error:
+        return Failure(run.hash, str(error), "diverged")
     except InputError as error:
         return Failure(run.hash, str(error))
     except Exception as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matchdg.core.errors import InputError
-from matchdg.experiments.runner import Results
+from matchdg.experiments.runner import Failure, Results
 from matchdg.experiments.study import Arm, Rule
 from matchdg.training import RunResult
 
@@ -22,7 +22,8 @@ def choose_point(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The best point of `arm`'s grid, the first of equals, and what was seen at each point.
 
-    A point with a failed run is out. Raises `InputError` if all are.
+    A point with a run that diverged is out. Raises `InputError` if all are, or if a run is not there or failed for
+    another reason, such as a full disk: without it the choice might be another.
     """
     points = arm.points()
     if len(points) == 1:
@@ -31,10 +32,17 @@ def choose_point(
     for point in points:
         found = [results.get(arm.run(point, seed).hash) for seed in seeds]
         finished = [result for result in found if isinstance(result, RunResult)]
+        for result in found:
+            if result is None:
+                raise InputError(f"the search for {arm.label} is not finished; run the command without --finished")
+            if isinstance(result, Failure) and result.cause == "error":
+                raise InputError(f"run {result.run} of the search for {arm.label} failed: {result.message}")
         whole = len(finished) == len(seeds) > 0
         mean = sum(score(result, rule) for result in finished) / len(finished) if whole else -math.inf
         seen.append({"point": point, "accuracy": mean if whole else None})
     best = max(seen, key=lambda entry: -math.inf if entry["accuracy"] is None else entry["accuracy"])
     if best["accuracy"] is None:
-        raise InputError(f"every point of the search for {arm.label} failed; see the messages above")
+        raise InputError(
+            f"every point of the search for {arm.label} diverged; give it a smaller penalty or learning rate"
+        )
     return dict(best["point"]), seen

@@ -117,7 +117,8 @@ class MethodSpec:
     `adversarial` says that it has an adversary, whose turns leave the network without a gradient. `learns` says
     whether it trains a classifier or, as phase 1 does, a representation for matching. `phase1` are the sections
     of the phase 1 that a method on learnt matches runs first, as `RunSettings.parse` reads them; `phase1_on_images`
-    are those that it has besides where the run's network takes images.
+    are those that it has besides where the run's network takes images; `training` are its defaults of the section of
+    that name, where they are others than everybody's.
     """
 
     label: str
@@ -130,6 +131,7 @@ class MethodSpec:
     learns: Literal["classes", "matches"] = "classes"
     phase1: Mapping[str, Any] | None = None
     phase1_on_images: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
 
 
 def classification(batch: Batch, logits: Tensor) -> tuple[Tensor, DomainLoss]:

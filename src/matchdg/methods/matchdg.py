@@ -55,4 +55,6 @@ PAPER_SPEC = MethodSpec(
     matcher="learnt",
     search=SEARCH,
     phase1=PAPER_PHASE1,
+    # Appendix C.1: beside the matched rows, a random part of each batch.
+    training={"extra": "rows"},
 )

@@ -414,6 +414,8 @@ def _criterion(settings: RunSettings, split: DomainSplit, fabric: Any) -> Criter
 def _training(spec: MethodSpec, values: Mapping[str, Any]) -> TrainingSettings:
     if spec.learns == "matches" and isinstance(values, Mapping):
         values = {"keep": "top10-overlap", **values}
+    if isinstance(values, Mapping):
+        values = {**spec.training, **values}
     training = TrainingSettings.parse(values, "training")
     allowed = get_args(MatchKeep if spec.learns == "matches" else ClassKeep)
     if training.keep not in allowed:

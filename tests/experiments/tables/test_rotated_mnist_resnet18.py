@@ -20,16 +20,19 @@ def test_the_gap_closed_is_matchdg_s_share_of_perfmatch_s_lead():
     assert "70 % of PerfMatch's lead" in found["notes"][0]
 
 
-def test_each_matchdg_is_set_against_each_control():
-    means = {"ERM": 80.0, "ERM, extra part": 82.0, "MatchDG": 86.0, "MatchDG (as printed)": 84.0, "PerfMatch": 90.0}
-    found = table(**means)
+def test_each_matchdg_is_set_against_controls_of_its_compute_and_the_oracle_that_has_it_too():
+    means = {"ERM": 80.0, "RandMatch": 85.0, "MatchDG": 86.0, "PerfMatch": 90.0}
+    extra = {"ERM, extra part": 82.0, "RandMatch, extra part": 84.0, "PerfMatch, extra part": 92.0}
+    found = table(**means, **extra, **{"MatchDG (as printed)": 88.0})
     gap_closed(found)
     shares = {(entry["method"], entry["control"]): entry["percent"] for entry in found["gap_closed"]}
     assert shares == {
         ("MatchDG", "ERM"): pytest.approx(60.0),
+        ("MatchDG", "RandMatch"): pytest.approx(20.0),
+        ("MatchDG (as printed)", "ERM, extra part"): pytest.approx(60.0),
+        ("MatchDG (as printed)", "RandMatch, extra part"): pytest.approx(50.0),
+        ("MatchDG (as printed)", "ERM"): pytest.approx(80.0),
         ("MatchDG", "ERM, extra part"): pytest.approx(50.0),
-        ("MatchDG (as printed)", "ERM"): pytest.approx(40.0),
-        ("MatchDG (as printed)", "ERM, extra part"): pytest.approx(25.0),
     }
 
 

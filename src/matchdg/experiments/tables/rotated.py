@@ -38,7 +38,8 @@ QUALITY = {
     "top10_overlap_pct": "quality.top10_overlap",
     "mean_rank": "quality.mean_rank",
 }
-LAST_LAYER = RepresentationSettings(layer="logits")
+# With the statistics that the printed phase 1 is measured with, so that rows compare.
+LAST_LAYER = RepresentationSettings(layer="logits", statistics="cell")
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,6 @@ def run_of(
             **changes.get("training", {}),
         },
     }
-    if method == "matchdg-paper":
-        values["training"] = {"extra": "rows", **values["training"]}
     if METHODS[method].phase1 is not None:
         values["phase1"] = phase1_changes(setup, changes.get("phase1", {}))
     if "matcher" in changes:
@@ -173,6 +172,7 @@ def quality_arm(
     seeds: tuple[int, ...],
     measured: RepresentationSettings | None = None,
     oracle: bool = False,
+    printed_group: str | None = None,
 ) -> Arm:
     """A row of match quality: of phase 1's own representation, or of `measured`."""
     return Arm(
@@ -184,4 +184,5 @@ def quality_arm(
         columns=QUALITY,
         measured=measured or representation_of(values),
         seeds=seeds,
+        printed_group=printed_group,
     )
