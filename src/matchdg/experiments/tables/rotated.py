@@ -33,6 +33,7 @@ PRINTED_IRM: dict[str, dict[str, Any]] = {
     MNIST: {"penalty": 1.0, "start_epoch": 5},
     FASHION: {"penalty": 0.05, "start_epoch": 0},
 }
+AS_PRINTED = "MatchDG (as printed)"
 QUALITY = {
     "overlap_pct": "quality.overlap",
     "top10_overlap_pct": "quality.top10_overlap",

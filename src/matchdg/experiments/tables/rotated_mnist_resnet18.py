@@ -4,18 +4,17 @@ from typing import Any
 
 from matchdg.experiments.study import Arm, Budget, Rule, Study
 from matchdg.experiments.tables import rotated
-from matchdg.experiments.tables.rotated import FASHION, FIVE, MNIST, SETUPS, THREE, TWO, Setup
+from matchdg.experiments.tables.rotated import AS_PRINTED, FASHION, FIVE, MNIST, SETUPS, THREE, TWO, Setup
 from matchdg.methods import METHODS
 
 COLUMNS = {MNIST: "rotMNIST", FASHION: "rotFashionMNIST"}
 NAMES = ("erm", "masf", "csd", "irm", "randmatch", "matchdg", "perfmatch")
-PRINTED = "MatchDG (as printed)"
 # Controls with less compute, as the paper has them, and with more.
-UNEQUAL = ((PRINTED, "ERM", "PerfMatch"), ("MatchDG", "ERM, extra part", "PerfMatch"))
+UNEQUAL = ((AS_PRINTED, "ERM", "PerfMatch"), ("MatchDG", "ERM, extra part", "PerfMatch"))
 EXTRA = {"training": {"extra": "rows"}}
 ERM_EXTRA, RANDMATCH_EXTRA, PERFMATCH_EXTRA = "ERM, extra part", "RandMatch, extra part", "PerfMatch, extra part"
 # Which methods have the same compute as which controls, and the oracle that has it too.
-COMPARED = (("MatchDG", ("ERM", "RandMatch"), "PerfMatch"), (PRINTED, (ERM_EXTRA, RANDMATCH_EXTRA), PERFMATCH_EXTRA))
+COMPARED = (("MatchDG", ("ERM", "RandMatch"), "PerfMatch"), (AS_PRINTED, (ERM_EXTRA, RANDMATCH_EXTRA), PERFMATCH_EXTRA))
 NOTES = (
     "Hyper-parameters as printed, where the paper gives them (its authors chose them on source validation data); "
     "MASF and CSD, for which it gives none, with their defaults.",
@@ -54,7 +53,7 @@ def _arms(name: str, sources: tuple[int, ...], setup: Setup, rule: Rule) -> list
     group = rotated.label_of(sources)
     return [
         *(_arm(METHODS[key].label, group, name, rotated.run_of(key, data, setup, rule), setup) for key in NAMES),
-        _arm(PRINTED, group, name, rotated.run_of("matchdg-paper", data, setup, rule), setup),
+        _arm(AS_PRINTED, group, name, rotated.run_of("matchdg-paper", data, setup, rule), setup),
         _arm(ERM_EXTRA, group, name, rotated.run_of("erm", data, setup, rule, **EXTRA), setup),
         _arm(RANDMATCH_EXTRA, group, name, rotated.run_of("randmatch", data, setup, rule, **EXTRA), setup),
         _arm(PERFMATCH_EXTRA, group, name, rotated.run_of("perfmatch", data, setup, rule, **EXTRA), setup),
