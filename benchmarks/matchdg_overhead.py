@@ -29,9 +29,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from matchdg.core.files import write_json
 from matchdg.matching import NearestMatcher
-from matchdg.networks import NETWORKS, Network
+from matchdg.networks import Network
 from matchdg.networks.base import Outputs
-from matchdg.training import RunSettings, TrainingSettings, execute, run
+from matchdg.training import RunSettings, execute, run
 from matchdg.training.criteria import ClassCriterion, MatchCriterion
 from matchdg.training.embed import batch_statistics
 from matchdg.training.evaluate import evaluation_mode
@@ -53,11 +53,12 @@ class Twin:
     classifies: bool
 
     @classmethod
-    def of(cls, training: TrainingSettings, classifies: bool) -> "Twin":
+    def of(cls, phase: RunSettings) -> "Twin":
         """Fresh weights, which take as long as any."""
-        network = NETWORKS["resnet18"]().build(SHAPE, CLASSES)
+        network = phase.network.build(SHAPE, CLASSES)
         network.to(memory_format=torch.channels_last)
-        return cls(network, build_optimizer(list(network.parameters()), training), classifies)
+        optimiser = build_optimizer(list(network.parameters()), phase.training)
+        return cls(network, optimiser, phase.spec.learns == "classes")
 
     def step(self, inputs: Tensor, labels: Tensor) -> tuple[float, float]:
         """Seconds of forward, a plain loss and backward, and of the optimiser."""
@@ -162,8 +163,12 @@ def install(watch: Watch) -> None:
     watch.watch_network()
 
 
-def settings(epochs: int, digits: int, network: str = "resnet18") -> RunSettings:
-    """MatchDG as it is by default but for the number of epochs, and an update of the matches before each."""
+def settings(epochs: int, digits: int, network: str, phase1: str) -> RunSettings:
+    """MatchDG as it is by default but for the number of epochs, and an update of the matches before each.
+
+    `phase1` is the network of phase 1, or "default" for what MatchDG has there.
+    """
+    own = {} if phase1 == "default" else {"network": {"name": phase1}}
     return RunSettings.parse(
         {
             "dataset": {
@@ -175,7 +180,7 @@ def settings(epochs: int, digits: int, network: str = "resnet18") -> RunSettings
             "network": network,
             "method": "matchdg",
             "training": {"epochs": epochs, "extra": "rows", "learning_rate": 0.01},
-            "phase1": {"training": {"epochs": epochs}, "matcher": {"every": 1}},
+            "phase1": {"training": {"epochs": epochs}, "matcher": {"every": 1}, **own},
         }
     )
 
@@ -183,7 +188,7 @@ def settings(epochs: int, digits: int, network: str = "resnet18") -> RunSettings
 def one_round(watch: Watch, chosen: RunSettings) -> dict[str, Any]:
     """The run, its passes bare, and what they are made of."""
     assert chosen.phase1 is not None
-    twins = [Twin.of(chosen.phase1.training, False), Twin.of(chosen.training, True)]
+    twins = [Twin.of(chosen.phase1), Twin.of(chosen)]
     watch.restart(twins)
     with tempfile.TemporaryDirectory() as folder:
         execute(chosen, Path(folder))
@@ -221,12 +226,22 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     # Imports and first calls cost once a process, not once a run.
     with tempfile.TemporaryDirectory() as folder:
-        execute(settings(2, 20, "small-cnn"), Path(folder))
+        execute(settings(2, 20, "small-cnn", "default"), Path(folder))
     watch = Watch()
     install(watch)
-    chosen = settings(options.epochs, options.digits)
-    found = median([one_round(watch, chosen) for _ in range(options.rounds)])
-    print(f"threads {options.threads}, {options.epochs} epochs a phase, {options.digits} digits a domain")
+    measured = {}
+    for phase1 in ("resnet18", "default"):
+        chosen = settings(options.epochs, options.digits, "resnet18", phase1)
+        found = measured[f"phase 1: {phase1}"] = median([one_round(watch, chosen) for _ in range(options.rounds)])
+        show(f"network of phase 1: {phase1}, of phase 2: resnet18", found)
+    if options.out:
+        chosen_values = {"threads": options.threads, "epochs": options.epochs, "digits": options.digits}
+        write_json(options.out, {**chosen_values, "versions": versions(), "rounds": options.rounds, **measured})
+        print(f"written: {options.out}")
+
+
+def show(title: str, found: dict[str, Any]) -> None:
+    print(title)
     for part, values in found["parts"].items():
         taken, least = values["seconds"], values["bare_seconds"]
         print(
@@ -235,10 +250,6 @@ def main() -> None:
     print(f"whole {found['whole_seconds']:.2f} s, passes {found['passes_seconds']:.2f} s, ", end="")
     print(f"optimiser {found['optimiser_seconds']:.2f} s")
     print(f"ratio {found['ratio']:.3f}, to the passes without the optimiser {found['ratio_without_optimiser']:.3f}")
-    if options.out:
-        chosen_values = {"threads": options.threads, "epochs": options.epochs, "digits": options.digits}
-        write_json(options.out, {**chosen_values, "versions": versions(), "rounds": options.rounds, **found})
-        print(f"written: {options.out}")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int, extra: Ext
         display=Silent(),
         records=Records(),
     )
-    plain = trainer.optimizers["network"]
+    plain, parameters = trainer.optimizers["network"], trainer.groups["network"]
     table = trainer.table
     more = {"none": 0, "rows": rows, "inputs": rows * len(split.sources)}[extra]
     positions = torch.arange(more) if more else None
@@ -92,7 +92,8 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int, extra: Ext
     def bare() -> None:
         outputs = network(inputs)
         loss = cross_entropy(outputs.logits, labels) if spec.learns == "classes" else outputs.representation.mean()
-        network.zero_grad()
+        for parameter in parameters:
+            parameter.grad = None
         loss.backward()
         plain.step()
 

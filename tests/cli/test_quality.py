@@ -75,7 +75,8 @@ def test_without_known_objects_the_mutual_share_is_shown(matchdg, trained, npz):
     assert ran.code == 0, ran.err
     assert "mutual nearest neighbours" in ran.out
     assert "objects are not known" in ran.out
-    assert "mean rank" not in ran.out
+    assert "mean rank of the own augmentation" in ran.out
+    assert "top-10 overlap" not in ran.out
     shown = json.loads(matchdg("quality", folder, "--json").out)
     assert 0 <= shown["mutual"] <= 100
     assert "overlap" not in shown

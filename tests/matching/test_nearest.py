@@ -274,7 +274,7 @@ class TestInputFeatures:
 
     def test_the_size_of_the_parts_does_not_matter(self):
         pixels = torch.randint(256, (7, 1, 12, 12), dtype=torch.uint8, generator=generator())
-        torch.testing.assert_close(input_features(images(pixels), batch=2), input_features(images(pixels)))
+        torch.testing.assert_close(input_features(images(pixels), memory=2 * 8 * 144), input_features(images(pixels)))
 
 
 def images(pixels):

@@ -5,17 +5,18 @@ import json
 import pytest
 import torch
 
-from matchdg.core.errors import InputError
 from matchdg.matching import RepresentationSettings
 from matchdg.matching.quality import quality
-from matchdg.training import RunSettings, execute, run_folder
+from matchdg.training import RunSettings, execute, read_result, run_folder
 from matchdg.training import quality as measuring
 from matchdg.training.embed import embed
 from matchdg.training.quality import measure_quality, quality_of, read_quality
+from matchdg.training.records import read_records
 from matchdg.training.run import load_network
 
 PLAIN, LOGITS = RepresentationSettings(), RepresentationSettings(layer="logits", statistics="domain", metric="cosine")
 NAMES = {"overlap", "top10_overlap", "mean_rank", "mutual", "table_overlap"}
+WITHOUT_TRUTH = {"mutual", "augmentation_overlap", "augmentation_top10_overlap", "augmentation_mean_rank"}
 
 
 def parse(method="matchdg", **sections):
@@ -47,7 +48,7 @@ def test_any_run_s_representation_is_measured(finished, name, measured):
     split = runs[name].dataset.build(0)
     features = embed(load_network(out, runs[name], split), split.train, measured.layer, measured.statistics)
     expected = quality(measured.prepare(features, split.train), split.train)
-    assert set(found) == NAMES
+    assert set(found) == NAMES | WITHOUT_TRUTH | ({"stability"} if name == "phase 1" else set())
     assert {key: found[key] for key in expected} == pytest.approx(expected)
 
 
@@ -95,7 +96,7 @@ def test_a_file_that_is_absent_or_cut_off_counts_as_none(finished, content, laye
     assert json.loads(path.read_text()) == before
 
 
-def test_unknown_objects_are_an_error_that_says_so(tmp_path, npz):
+def test_without_known_objects_what_needs_none_is_measured(tmp_path, npz):
     import numpy as np
 
     path = npz(objects=np.arange(90))
@@ -105,8 +106,23 @@ def test_unknown_objects_are_an_error_that_says_so(tmp_path, npz):
     dataset = {"name": "arrays", "path": str(path), "targets": ["c"]}
     run = parse("erm", dataset=dataset, network="slab")
     execute(run, tmp_path)
-    with pytest.raises(InputError, match="known objects"):
-        measure_quality(tmp_path, run, PLAIN)
+    assert set(measure_quality(tmp_path, run, PLAIN)) == WITHOUT_TRUTH
+
+
+def test_stability_is_that_of_the_last_update(finished):
+    out, runs = finished
+    records = read_records(run_folder(out, runs["phase 1"]) / "records.jsonl")
+    updates = [record["matches"]["stability"] for record in records if record["matches"]]
+    assert measure_quality(out, runs["phase 1"], PLAIN)["stability"] == updates[-1]
+
+
+def test_augmentations_are_those_that_phase_1_is_stopped_by(finished):
+    out, runs = finished
+    run = runs["phase 1"]
+    measured = RepresentationSettings(**{key: getattr(run.matcher, key) for key in RepresentationSettings.model_fields})
+    found = measure_quality(out, run, measured)
+    kept = read_result(out, run).validation["augmentation"]
+    assert {name: found[f"augmentation_{name}"] for name in kept} == pytest.approx(kept)
 
 
 def test_a_network_at_hand_is_measured_in_place(finished):

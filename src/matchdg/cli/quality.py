@@ -18,6 +18,10 @@ MEASURES = {
     "mean_rank": ("mean rank", ""),
     "table_overlap": ("overlap of the run's match table", "%"),
     "mutual": ("mutual nearest neighbours", "%"),
+    "stability": ("matches that the last update kept", "%"),
+    "augmentation_overlap": ("own augmentation nearest", "%"),
+    "augmentation_top10_overlap": ("own augmentation in the nearest ten", "%"),
+    "augmentation_mean_rank": ("mean rank of the own augmentation", ""),
 }
 UNKNOWN = "the data set's objects are not known, so overlap and ranks cannot be told"
 
@@ -120,32 +124,23 @@ def own_representation(settings: "RunSettings") -> "RepresentationSettings":
 
 
 def measure(out: Path, settings: "RunSettings", measured: "RepresentationSettings") -> dict[str, float]:
-    """`measure_quality`, or, where objects are not known, the part of it that needs none."""
+    """`measure_quality`; raises `InputError` where the run's files are damaged."""
     from safetensors import SafetensorError
 
-    from matchdg.matching.quality import mutual_share
-    from matchdg.training import load_network, run_folder
-    from matchdg.training.embed import embed
-    from matchdg.training.quality import measure_quality, read_quality
+    from matchdg.training import run_folder
+    from matchdg.training.quality import measure_quality
 
-    found = read_quality(out, settings, measured)
-    if found is not None:
-        return found
-    split = settings.dataset.build(settings.seed)
     try:
-        if split.train.objects is not None:
-            return measure_quality(out, settings, measured)
-        features = embed(load_network(out, settings, split), split.train, measured.layer, measured.statistics)
+        return measure_quality(out, settings, measured)
     except (OSError, SafetensorError) as error:
         weights = run_folder(out, settings) / "weights.safetensors"
         raise InputError(f"{weights} could not be read ({error}); delete its folder and train again") from None
-    return {"mutual": mutual_share(measured.prepare(features, split.train), split.train)}
 
 
 def show_quality(found: dict[str, Any]) -> None:
     """Print the measures for a person."""
     for name, (title, unit) in MEASURES.items():
         if found.get(name) is not None:
-            typer.echo(f"  {title:<33}{found[name]:8.2f} {unit}".rstrip())
+            typer.echo(f"  {title:<37}{found[name]:8.2f} {unit}".rstrip())
     if "overlap" not in found:
         typer.echo(f"  {UNKNOWN}")

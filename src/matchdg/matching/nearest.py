@@ -1,5 +1,6 @@
 """Nearest matching: each anchor's match in a domain is the nearest input of its class there, in some representation."""
 
+from math import prod
 from typing import Literal
 
 import torch
@@ -13,6 +14,7 @@ from matchdg.data import DomainDataset
 from matchdg.matching.matchers import PerfectSettings, RandomSettings
 from matchdg.matching.normalise import normalise
 from matchdg.matching.route import match_rows
+from matchdg.matching.search import MEMORY
 from matchdg.matching.table import MatchTable, anchor_positions, base_domains
 
 Statistics = Literal["running", "domain", "cell"]
@@ -114,13 +116,17 @@ class NearestMatcher:
 
     def _start(self, generator: torch.Generator) -> MatchTable:
         if self.settings.start == "inputs":
-            return self.update(input_features(self.dataset))
+            return self.update(input_features(self.dataset, self.settings.memory_mb * 2**20))
         start = PerfectSettings() if self.settings.start == "perfect" else RandomSettings()
         return start.build(self.dataset).draw(generator)
 
 
-def input_features(dataset: DomainDataset, batch: int = 4096) -> Tensor:
-    """Inputs as features [N, F]: blurred and thinned pixels of images, standardised columns of flat inputs."""
+def input_features(dataset: DomainDataset, memory: int = MEMORY) -> Tensor:
+    """Inputs as features [N, F]: blurred and thinned pixels of images, standardised columns of flat inputs.
+
+    `memory` bounds the inputs that are at hand at a time, in float32 and blurred.
+    """
+    batch = max(1, memory // (8 * prod(dataset.input_shape)))
     parts = [_pooled(dataset.inputs[positions]) for positions in torch.arange(len(dataset)).split(batch)]
     features = torch.cat(parts)
     if len(dataset.input_shape) == 3:

@@ -8,7 +8,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from matchdg.data import DomainDataset, DomainSplit
-from matchdg.data.augmentation import self_augment
+from matchdg.data.augmentation import AugmentedInputs
 from matchdg.matching import MatchTable, RepresentationSettings
 from matchdg.matching.quality import augmentation_overlap, mutual_share
 from matchdg.methods import Clock
@@ -77,9 +77,7 @@ class MatchCriterion:
         self.split, self.settings, self.fabric, self.measured = split, settings, fabric, measured
         self.labels, self.domains = split.validation.labels, split.validation.domains
         self.originals = on_device(split.validation, fabric.device)
-        everything = split.validation.inputs[torch.arange(len(split.validation))]
-        augmented = self_augment(everything, stream(seed, "validation augmentation"), split.augmentation)
-        self.augmented = on_device(replace(split.validation, inputs=augmented), fabric.device)
+        self.augmented = on_device(augmented(split, seed), fabric.device)
 
     def __call__(self, objective: Objective, epoch: int) -> tuple[Scores, float]:
         """Overlap, top-10 overlap (percent) and mean rank of the augmentations; the share of mutual neighbours."""
@@ -103,6 +101,12 @@ class MatchCriterion:
     def _features(self, objective: Objective, dataset: DomainDataset) -> Tensor:
         layer, statistics = self.measured.layer, self.measured.statistics
         return self.measured.prepare(embed(objective.network, dataset, layer, statistics, self.fabric), dataset)
+
+
+def augmented(split: DomainSplit, seed: int) -> DomainDataset:
+    """The validation data as random views of themselves, the same ones for a seed."""
+    views = AugmentedInputs(split.validation.inputs, stream(seed, "validation augmentation"), split.augmentation)
+    return replace(split.validation, inputs=views)
 
 
 def on_device(dataset: DomainDataset, device: torch.device) -> DomainDataset:
