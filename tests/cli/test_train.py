@@ -170,6 +170,7 @@ def with_nan():
         (["-s", "training.epochs=0"], "training.epochs"),
         (["-s", "dataset.train_per_domain=-5"], "dataset.train_per_domain"),
         (["-s", "dataset.source_noise=[0.1]"], "at least two source domains, got 1"),
+        (["-s", "dataset.source_noise=[]"], "at least two source domains, got noise for none"),
         (["--seed", "-1"], "seed is -1"),
         (["--seed", "9" * 20], f"seed is {'9' * 20}, expected a whole number from 0 to"),
         (["--devices", "0"], "machine.devices"),

@@ -7,6 +7,7 @@ import torch
 
 from matchdg.core.errors import InputError
 from matchdg.matching.approximate import nearest_approximate, recall
+from matchdg.matching.assign import assign
 from matchdg.matching.search import nearest
 
 
@@ -67,3 +68,14 @@ def test_without_faiss_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"approximate search needs FAISS; install it: pip install 'matchdg\[faiss\]'"):
         nearest_approximate(points(3), points(3))
+
+
+def test_as_an_assignment_it_is_exact_where_every_cluster_is_seen_and_near_it_elsewhere():
+    needs_faiss()
+    queries, candidates = points(40), points(60, seed=1)
+    assert torch.equal(assign(queries, candidates, "nearest-approximate"), assign(queries, candidates, "nearest"))
+    queries, candidates = points(500), points(2000, seed=1)
+    found = assign(queries, candidates, "nearest-approximate")
+    assert int(found.min()) >= 0
+    share = (found == assign(queries, candidates, "nearest")).double().mean()
+    assert 0.3 < share < 1

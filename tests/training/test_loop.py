@@ -279,3 +279,13 @@ def test_a_phase_1_that_diverges_ends_with_the_epoch_kept_before(tmp_path, small
     result = execute(phase_1(small_run, epochs=6), tmp_path)
     assert (result.diverged, result.epochs) == (True, 3)
     assert result.best_epoch < 2
+
+
+def test_approximate_matches_have_their_recall_in_the_records(tmp_path, small_run):
+    pytest.importorskip("faiss", reason="FAISS is an extra: pip install 'matchdg[faiss]'")
+    matcher = {"name": "nearest", "every": 1, "assignment": "nearest-approximate"}
+    run = small_run(method="contrastive", matcher=matcher, training={"epochs": 2, "keep": "mutual"})
+    execute(run, tmp_path)
+    first, second = read_records(run_folder(tmp_path, run) / "records.jsonl")
+    assert first["matches"] is None
+    assert 50 < second["matches"]["recall"] <= 100

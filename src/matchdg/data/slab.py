@@ -38,6 +38,8 @@ class SlabSettings(Settings):
             raise ValueError(
                 f"{self.slabs} slabs with margins of {self.margin} do not fit into [-1, 1]; lower one of them"
             )
+        if not self.source_noise:
+            raise ValueError("domain generalization needs at least two source domains, got noise for none")
         wrong = [p for p in (*self.source_noise, *self.target_noise) if not 0 <= p <= 1]
         if wrong:
             raise ValueError(f"noise must be probabilities between 0 and 1, got {wrong[0]}")

@@ -5,11 +5,12 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
+from matchdg.matching.approximate import nearest_approximate
 from matchdg.matching.search import MEMORY, all_scores, check_pair, first
 from matchdg.matching.sparse import assign_sparsely
 from matchdg.matching.table import ABSENT
 
-Assignment = Literal["nearest", "one-to-one"]
+Assignment = Literal["nearest", "nearest-approximate", "one-to-one"]
 
 LIMIT: Final = 1000
 """Points of a side up to which one-to-one is solved on the table of all costs; above, on its sparse part."""
@@ -21,7 +22,8 @@ def assign(queries: Tensor, candidates: Tensor, how: Assignment, memory: int = M
 
     Shapes: queries [Q, D], candidates [N, D].
 
-    `nearest` is the paper's: a candidate may be given to many queries, or none.
+    `nearest` is the paper's: a candidate may be given to many queries, or none. `nearest-approximate` is the same as
+    far as FAISS (an extra) finds it.
 
     `one-to-one` minimises $\sum_q \|q - c_q\|^2$ where, with Q <= N, no candidate is given twice and, with Q > N, each
     is given to floor(Q / N) or ceil(Q / N) queries. The distance is squared, so that with Q = N a shift of one side
@@ -47,9 +49,20 @@ def assign_sound(
         return torch.full((len(queries),), ABSENT, device=queries.device)
     if how == "nearest":
         return first(queries, candidates, memory)
+    if how == "nearest-approximate":
+        return _approximate(queries, candidates, memory)
     if max(len(queries), len(candidates)) > limit:
         return assign_sparsely(queries, candidates, memory)
     return _assign_densely(queries, candidates, memory)
+
+
+def _approximate(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
+    """The first candidate that FAISS finds; where the clusters that it looks into are empty, the exact one."""
+    found = nearest_approximate(queries, candidates)[0][:, 0]
+    lost = (found == ABSENT).nonzero().flatten()
+    if len(lost):
+        found[lost] = first(queries[lost], candidates, memory)
+    return found
 
 
 def _assign_densely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:

@@ -11,11 +11,13 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, normalize
 from matchdg.core.errors import DivergedError
 from matchdg.core.settings import Settings
 from matchdg.data import DomainDataset
+from matchdg.matching.approximate import recall
+from matchdg.matching.assign import Assignment
 from matchdg.matching.matchers import PerfectSettings, RandomSettings
 from matchdg.matching.normalise import normalise
 from matchdg.matching.route import match_rows
 from matchdg.matching.search import MEMORY
-from matchdg.matching.table import MatchTable, anchor_positions, base_domains
+from matchdg.matching.table import MatchTable, anchor_positions, anchors_and_candidates, base_domains
 
 Statistics = Literal["running", "domain", "cell"]
 _BLUR, _PATCHES = 5 / 28, 14
@@ -60,10 +62,12 @@ class NearestSettings(RepresentationSettings):
         description="the first matches: random within a class, the true ones (an oracle), or nearest in the "
         "inputs themselves (images: blurred pixels)",
     )
-    assignment: Literal["nearest", "one-to-one"] = Field(
+    assignment: Assignment = Field(
         "nearest",
-        description="each anchor's nearest input, whoever else has it; or the pairing of least total distance that "
-        "uses each input once, or, where a class has fewer inputs in a domain than anchors, as equally often as can be",
+        description="each anchor's nearest input, whoever else has it; the same as far as FAISS finds it (approximate, "
+        "an extra; the records say how often it is the nearest one: recall); or the pairing of least total distance "
+        "that uses each input once, or, where a class has fewer inputs in a domain than anchors, as equally often as "
+        "can be",
     )
     route: Literal["direct", "tree"] = Field(
         "direct",
@@ -113,6 +117,21 @@ class NearestMatcher:
         anchors = self.dataset.domains[anchor_positions(self.dataset)]
         self.table = MatchTable(rows, anchors)
         return self.table
+
+    def recall(self, features: Tensor) -> float | None:
+        """Of approximate matches, the share of nearest inputs that the search finds, on up to 100 anchors a class.
+
+        In percent, from the base domain to the others; None where matches are exact.
+        """
+        if self.settings.assignment != "nearest-approximate":
+            return None
+        prepared = self.settings.prepare(features, self.dataset)
+        pairs = anchors_and_candidates(self.dataset)
+        found = [
+            recall(prepared[anchors.to(prepared.device)], prepared[candidates.to(prepared.device)], sample=100)
+            for anchors, candidates in pairs
+        ]
+        return 100 * sum(found) / len(found) if found else None
 
     def _start(self, generator: torch.Generator) -> MatchTable:
         if self.settings.start == "inputs":

@@ -7,7 +7,7 @@ from matchdg.core.errors import InputError
 from matchdg.data import DomainDataset
 from matchdg.matching.ranks import ranks
 from matchdg.matching.search import MEMORY, check_features, first
-from matchdg.matching.table import ABSENT, anchor_positions, base_domains
+from matchdg.matching.table import ABSENT, anchor_positions, anchors_and_candidates
 
 
 @torch.no_grad()
@@ -22,7 +22,7 @@ def quality(features: Tensor, dataset: DomainDataset, memory: int = MEMORY) -> d
     _check(features, dataset)
     objects = _objects(dataset)
     places = []
-    for anchors, candidates in _cells(dataset):
+    for anchors, candidates in anchors_and_candidates(dataset):
         asking, true = _equal_pairs(objects[anchors], objects[candidates])
         own, others = _gather(features, anchors[asking]), _gather(features, candidates)
         found = ranks(own, others, true.to(features.device), memory).cpu()
@@ -43,7 +43,7 @@ def mutual_share(features: Tensor, dataset: DomainDataset, memory: int = MEMORY)
     """Percentage of pairs (anchor, nearest input of its class in another domain) that are so in both directions."""
     _check(features, dataset)
     found = [torch.empty(0, dtype=torch.bool)]
-    for anchors, candidates in _cells(dataset):
+    for anchors, candidates in anchors_and_candidates(dataset):
         own, others = _gather(features, anchors), _gather(features, candidates)
         there, back = first(own, others, memory), first(others, own, memory)
         found.append((back[there] == torch.arange(len(own), device=own.device)).cpu())
@@ -93,21 +93,6 @@ def _objects(dataset: DomainDataset) -> Tensor:
             "or measure what needs none: mutual neighbours, stability, overlap on self-augmentations"
         )
     return dataset.objects
-
-
-def _cells(dataset: DomainDataset) -> list[tuple[Tensor, Tensor]]:
-    """Positions of the anchors of a class and of its inputs in another domain, wherever there are both."""
-    bases = base_domains(dataset).tolist()
-    inside = {
-        (label, domain): ((dataset.labels == label) & (dataset.domains == domain)).nonzero().flatten()
-        for label in range(len(bases))
-        for domain in range(len(dataset.domain_names))
-    }
-    return [
-        (inside[label, bases[label]], candidates)
-        for (label, domain), candidates in inside.items()
-        if domain != bases[label] and len(candidates)
-    ]
 
 
 def _equal_pairs(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:

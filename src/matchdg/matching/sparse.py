@@ -11,10 +11,12 @@ such a copy: candidate c of copy i is slot i * N + c.
 
 from dataclasses import dataclass
 from typing import Final
+from warnings import warn
 
 import torch
 from torch import Tensor
 
+from matchdg.core.errors import InputWarning
 from matchdg.matching.search import first_k
 
 _NEIGHBOURS: Final = 8
@@ -23,7 +25,10 @@ _TOLERANCE: Final = 1e-6
 
 
 def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
-    """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost."""
+    """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost.
+
+    Warns (`InputWarning`) where that is not reached, and by how much at most.
+    """
     count, size = len(queries), len(candidates)
     queries, candidates = _shifted(queries.float(), candidates.float())
     surcharges = _surcharges(queries, candidates)
@@ -47,6 +52,13 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
         if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
             break
         pairs = grown
+    else:
+        warn(
+            f"the one-to-one matching of {count} inputs with {size} costs at most {float(bound / plain.sum()):.2%} "
+            f"more than the best one: {_ROUNDS} rounds did not come closer",
+            InputWarning,
+            stacklevel=2,
+        )
     return (slot % size).to(queries.device)
 
 

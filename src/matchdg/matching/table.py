@@ -63,3 +63,18 @@ def base_domains(dataset: DomainDataset) -> Tensor:
 def anchor_positions(dataset: DomainDataset) -> Tensor:
     """Positions of all anchors: the inputs that lie in the base domain of their class, in order."""
     return (dataset.domains == base_domains(dataset)[dataset.labels]).nonzero().flatten()
+
+
+def anchors_and_candidates(dataset: DomainDataset) -> list[tuple[Tensor, Tensor]]:
+    """Positions of the anchors of a class and of its inputs in another domain, wherever there are both."""
+    bases = base_domains(dataset).tolist()
+    inside = {
+        (label, domain): ((dataset.labels == label) & (dataset.domains == domain)).nonzero().flatten()
+        for label in range(len(bases))
+        for domain in range(len(dataset.domain_names))
+    }
+    return [
+        (inside[label, bases[label]], candidates)
+        for (label, domain), candidates in inside.items()
+        if domain != bases[label] and len(candidates)
+    ]

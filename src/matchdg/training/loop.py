@@ -171,16 +171,22 @@ class Trainer:
         """Match anew where the matcher is due: what there is to say about the new table without ground truth."""
         if not isinstance(self.matcher, NearestMatcher) or not self.matcher.due(self.epoch):
             return None
-        before = self.table
-        self.table = self.match_on(self.matcher)
-        return {"stability": stability(before.rows, self.table.rows, self.split.train)}
+        before, features = self.table, self._features(self.matcher)
+        with self._named_errors():
+            self.table = self.matcher.update(features)
+            recall = self.matcher.recall(features)
+        found = {"stability": stability(before.rows, self.table.rows, self.split.train)}
+        return found if recall is None else {**found, "recall": recall}
 
     def match_on(self, matcher: NearestMatcher) -> MatchTable:
         """The matches of the training data in the network's representation as it is now."""
-        layer, statistics = matcher.settings.layer, matcher.settings.statistics
-        features = embed(self.objective.network, self.train_data, layer, statistics, self.fabric)
+        features = self._features(matcher)
         with self._named_errors():
             return matcher.update(features)
+
+    def _features(self, matcher: NearestMatcher) -> Tensor:
+        layer, statistics = matcher.settings.layer, matcher.settings.statistics
+        return embed(self.objective.network, self.train_data, layer, statistics, self.fabric)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
