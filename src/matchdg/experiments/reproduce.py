@@ -219,7 +219,7 @@ def _row(
         },
         "paper": None if printed is None else _beside(printed["values"], by_seed, first),
         "oracle": first.oracle,
-        "selection": study.selection,
+        "selection": study.selection_of(first),
         "hyperparameters": points[first.task] if len({str(point) for point in points.values()}) == 1 else points,
     }
 

@@ -113,8 +113,13 @@ class Study:
 
     @property
     def selection(self) -> str:
-        """The rule in words, as every row of the table carries it."""
+        """The rule in words, as every row of the table carries it that trains a classifier."""
         return f"{self.rule}: accuracy"
+
+    def selection_of(self, arm: Arm) -> str:
+        """The same of an arm; a phase 1 alone has no accuracy, and chooses its epoch by how good matches are."""
+        run = arm.run(arm.points()[0], self.seeds[0])
+        return self.selection if run.spec.learns == "classes" else f"{run.training.selection}: {run.training.keep}"
 
     def search_runs(self) -> list[RunSettings]:
         """All runs of the search; none for an arm with nothing to choose."""

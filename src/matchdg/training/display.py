@@ -3,7 +3,9 @@
 import sys
 import time
 from typing import Any, Protocol, TextIO
+from warnings import warn
 
+from matchdg.core.errors import InputWarning
 from matchdg.training.records import Record
 
 
@@ -37,6 +39,14 @@ class Silent:
 
     def stop(self) -> None:
         """Nothing."""
+
+
+class Warnings(Silent):
+    """Shows nothing, and warns of what the user should know: what a call from Python does."""
+
+    def notice(self, text: str) -> None:
+        """An `InputWarning`."""
+        warn(text, InputWarning, stacklevel=2)
 
 
 class Lines:

@@ -32,7 +32,7 @@ from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
 from matchdg.networks import FLAT_NETWORKS, NETWORKS, Network, NetworkSettings
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
-from matchdg.training.display import Display, Silent
+from matchdg.training.display import Display, Silent, Warnings
 from matchdg.training.evaluate import Scores, evaluate
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
@@ -217,7 +217,7 @@ def execute(
         if finished is not None:
             return finished
         start = _execute_here if machine.devices == 1 else _launch
-        result = start(settings, out, machine, display or Silent(), _fabric(machine, settings))
+        result = start(settings, out, machine, display or Warnings(), _fabric(machine, settings))
         # Whoever waits for the lock finds a result, so that it is needed no more.
         (run_folder(out, settings) / LOCK).unlink(missing_ok=True)
     return result

@@ -122,6 +122,9 @@ def test_rows_that_are_told_true_matches_are_oracles_and_no_others(name, budget)
 def test_classifiers_are_selected_as_the_rows_say(name, budget, rule):
     found = table(name, budget, rule)
     assert found.selection.startswith(f"{rule}:")
-    for _, run in runs(name, budget, rule):
+    for arm, run in runs(name, budget, rule):
         if run.spec.learns == "classes":
             assert run.training.selection == rule
+            assert found.selection_of(arm) == found.selection
+        else:
+            assert found.selection_of(arm) == f"source: {run.training.keep}"
