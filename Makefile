@@ -36,7 +36,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 benchmark: $(STAMP)
-	$(BIN)/python benchmarks/step_overhead.py
+	$(BIN)/python benchmarks/start_up.py --out results/benchmarks/start_up.json
+	$(BIN)/python benchmarks/step_overhead.py --out results/benchmarks/step_overhead.json
+	$(BIN)/python benchmarks/match_update.py --large --out results/benchmarks/match_update.json
+	$(BIN)/python benchmarks/matchdg_overhead.py --out results/benchmarks/matchdg_overhead.json
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -318,7 +318,7 @@ def _execute_here(
         test=evaluate(trainer.objective, split.test, fabric) if classifies else {},
         targets=split.targets,
         seconds=round(time.monotonic() - began, 3),
-        versions=versions(),
+        versions={**versions(), "device": _device_name(fabric.device)},
     )
     if fabric.is_global_zero:
         _save(folder, trainer, result)
@@ -374,6 +374,10 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "platform": f"{sys.platform} {platform.machine()}",
     }
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def load_matches(out: Path, settings: RunSettings) -> MatchTable:
