@@ -1,12 +1,12 @@
 """What a whole MatchDG run (both phases) costs over its bare forward and backward passes, as a ratio of one run.
 
 A small MatchDG on `rotated-digits` at 64x64, so that no data file is needed, with ResNet-18 in phase 2 and, in phase 1,
-once ResNet-18 and once the network that MatchDG has there by default: phase 1 with an update of the matches before every
-epoch but the first, phase 2 with the random extra part. It is timed whole, from building
-the data to the saved result. Before each of its passes through the network the clock stops, and the same pass is made
-bare, by a twin of the network, in the same memory format, on inputs already in memory: forward; where the pass has a
-gradient also a plain loss, backward and the optimiser's step. So a change of the machine's speed meets both. The ratio
-is the median over rounds.
+once ResNet-18 and once the network that MatchDG has there by default: phase 1 with an update of the matches before
+every epoch but the first, phase 2 with the random extra part. It is timed whole, from building the data to the saved
+result. Before each of its passes through the network the clock stops, and the same pass is made bare, by a twin of the
+network, in the same memory format, on inputs already in memory: forward; where the pass has a gradient also a plain
+loss, backward and the optimiser's step. So a change of the machine's speed meets both. The ratio is the median over
+rounds.
 
     python benchmarks/matchdg_overhead.py [--rounds N] [--threads N] [--epochs N] [--digits N] [--out FILE]
 """
