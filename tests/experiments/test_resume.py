@@ -15,28 +15,35 @@ from matchdg.experiments import Arm, Study, reproduce, runner
 from matchdg.experiments.study import Column
 from matchdg.matching import NearestMatcher
 from matchdg.reports.progress import StudyLines
-from matchdg.training import MachineSettings
+from matchdg.training import MachineSettings, checkpoint
 from matchdg.training.loop import Trainer
 
 out, base, stop = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 runner.MachineSettings = partial(MachineSettings, checkpoint_seconds=0.0)
 
 
-def announced(cls, name, moment):
+def here(moment):
+    if moment == stop:
+        print("here", flush=True)
+        time.sleep(600)
+
+
+def after(cls, name, moment):
     plain = getattr(cls, name)
 
     def method(self, *arguments):
-        if moment(self) == stop:
-            print("here", flush=True)
-            time.sleep(0.02)  # so that the signal comes in the middle of it, or just after
-        return plain(self, *arguments)
+        found = plain(self, *arguments)
+        here(moment(self))
+        return found
 
     setattr(cls, name, method)
 
 
-updates = iter(range(1000))
-announced(Trainer, "_train_epoch", lambda trainer: f"{trainer.title}, epoch {trainer.epoch}")
-announced(NearestMatcher, "update", lambda _: f"update {next(updates)}")
+updates, saves = iter(range(1000)), iter(range(1000))
+after(Trainer, "step_on", lambda trainer: f"{trainer.title}, step {trainer.step}")
+after(NearestMatcher, "update", lambda _: f"update {next(updates)}")
+write = checkpoint.write_checked
+checkpoint.write_checked = lambda *given: (here(f"save {next(saves)}"), write(*given))
 arms = (Arm("MatchDG", None, base, columns={"Target": "target"}),)
 study = Study("digits", "Digits", "quick", arms, (0,), columns={"Target": Column()})
 reproduce(study, out, 1, StudyLines(), "test")
@@ -69,7 +76,9 @@ def whole(tmp_path_factory):
 
 
 def test_killed_in_each_phase_and_in_a_match_update(tmp_path, whole):
-    for stop in ("MatchDG phase 1, epoch 2", "update 1", "MatchDG, epoch 1"):
+    """In an epoch, after a table was computed and before it is used, and while a checkpoint is written."""
+    stops = ("MatchDG phase 1, step 7", "update 1", "save 1", "MatchDG, step 9")
+    for stop in stops:
         with subprocess.Popen(command(tmp_path, stop), stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "here\n"
             process.send_signal(signal.SIGKILL)

@@ -1,8 +1,8 @@
 import pytest
 
 from matchdg.experiments import STUDIES
-from matchdg.experiments.runner import Failure, run_all
-from matchdg.training import RunResult
+from matchdg.experiments.runner import Failure, finished, run_all
+from matchdg.training import RunResult, run_folder
 from matchdg.training.quality import read_quality
 
 
@@ -86,3 +86,33 @@ def test_phases_1_go_first_and_runs_share_them(shrunk, quiet, tmp_path):
     run_all("seeds", runs, tmp_path, 1, quiet)
     assert quiet.stages == [("seeds: phase 1", 1, 0), ("seeds", 2, 0)]
     assert [result.run for result in quiet.results] == [runs[0].phase1.hash, *(run.hash for run in runs)]
+
+
+def test_a_run_that_diverged_is_not_tried_again_and_is_known_without_running(arm, quiet, tmp_path):
+    run = arm("erm", learning_rate=1e12).run({}, 0)
+    (first,) = run_all("seeds", [run], tmp_path, 1, quiet).values()
+    assert (first.run, first.cause) == (run.hash, "diverged")
+    assert run_all("seeds", [run], tmp_path, 1, quiet) == finished([run], tmp_path) == {run.hash: first}
+    assert quiet.stages[-1] == ("seeds", 1, 1)
+
+
+def test_a_run_whose_phase_1_diverged_is_not_begun(shrunk, quiet, tmp_path):
+    arm = next(arm for arm in shrunk(STUDIES["rotated_digits"]("quick", "source")).arms if arm.label == "MatchDG")
+    run = arm.run({"phase1.training.learning_rate": 1e12}, 0)
+    (found,) = run_all("seeds", [run], tmp_path, 1, quiet).values()
+    assert (found.run, found.cause) == (run.hash, "diverged")
+    assert found.message.startswith("phase 1: MatchDG phase 1")
+    assert not run_folder(tmp_path, run).exists()
+
+
+def test_a_phase_1_whose_matches_are_not_there_is_trained_again(shrunk, quiet, tmp_path):
+    """As in a checkout, where results are kept and weights and matches are not."""
+    arm = next(arm for arm in shrunk(STUDIES["rotated_digits"]("quick", "source")).arms if arm.label == "MatchDG")
+    first, second = (arm.run({"method.penalty": penalty}, 0) for penalty in (0.1, 1.0))
+    run_all("seeds", [first], tmp_path, 1, quiet)
+    matches = run_folder(tmp_path, first.phase1) / "matches.safetensors"
+    before = matches.read_bytes()
+    matches.unlink()
+    (found,) = run_all("seeds", [second], tmp_path, 1, quiet).values()
+    assert isinstance(found, RunResult)
+    assert matches.read_bytes() == before

@@ -39,14 +39,21 @@ def test_a_line_a_task_and_a_column_a_pair():
             entry(70.4),
             entry(-3.6, control="ERM, extra part"),
             entry(99.5, column="rotFashionMNIST"),
+            {**entry(12.0, control="RandMatch"), "oracle": "PerfMatch, extra part"},
             entry(None, group=None, column="rotFashionMNIST"),
         )
     )
-    assert found.columns == ["Group", "Column", "MatchDG against ERM", "MatchDG against ERM, extra part"]
+    assert found.columns == [
+        "Group",
+        "Column",
+        "MatchDG against ERM",
+        "MatchDG against ERM, extra part",
+        "MatchDG against RandMatch (lead of PerfMatch, extra part)",
+    ]
     assert found.rows == [
-        ["30,45", "rotMNIST", "70 %", "-4 %"],
-        ["30,45", "rotFashionMNIST", "100 %", "–"],
-        ["", "rotFashionMNIST", "–", "–"],
+        ["30,45", "rotMNIST", "70 %", "-4 %", "12 %"],
+        ["30,45", "rotFashionMNIST", "100 %", "–", "–"],
+        ["", "rotFashionMNIST", "–", "–", "–"],
     ]
 
 

@@ -58,7 +58,7 @@ def test_two_processes_evaluate_the_network_that_is_saved(tmp_path):
             "dataset": {"name": "rotated-digits", "size": 8, "train_per_domain": 90, "test_per_domain": 60},
             "network": "small-cnn",
             "method": "c-coral",
-            "training": {"epochs": 2, "batch_rows": 16, "learning_rate": 0.05},
+            "training": {"epochs": 2, "batch_rows": 16, "learning_rate": 0.05, "precision": "bf16-mixed"},
         }
     )
     script = tmp_path / "two.py"

@@ -231,6 +231,7 @@ def test_epochs_that_are_all_the_adversary_s_are_no_divergence(tmp_path, small_r
 
 
 def test_one_process_at_a_time_trains_a_run_and_the_other_finds_its_result(tmp_path, small_run, monkeypatch):
+    pytest.importorskip("fcntl", reason="this system has no file locks")
     from concurrent.futures import ThreadPoolExecutor
 
     from matchdg.training import run as module

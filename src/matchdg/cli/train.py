@@ -163,4 +163,4 @@ def show_matches(result: Any, quality: dict[str, float]) -> None:
     typer.echo("validation inputs and their own augmentations")
     show_quality({**result.validation["augmentation"], **result.validation["neighbours"]})
     typer.echo("training inputs of different domains")
-    show_quality(quality)
+    show_quality({key: value for key, value in quality.items() if not key.startswith("augmentation")})

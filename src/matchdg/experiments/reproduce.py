@@ -100,7 +100,7 @@ def reproduce(
         table["notes"].append(f"Not complete: {len(results)} of {len(wanted)} runs are finished.")
     out_of_search = failures(searched)
     if out_of_search:
-        note = f"{len(out_of_search)} runs of the search failed, so their points were out; search.json names them."
+        note = f"{len(out_of_search)} runs of the search diverged, so their points were out; search.json names them."
         table["notes"].append(note)
     if study.show_printed:
         table["rows"] += printed_only(study.table, table["rows"])

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from matchdg.core.errors import DivergedError, InputError
+from matchdg.core.files import write_text
 from matchdg.matching import RepresentationSettings
-from matchdg.training import MachineSettings, RunResult, RunSettings, execute, read_result
+from matchdg.training import MachineSettings, RunResult, RunSettings, execute, read_result, run_folder
+from matchdg.training.display import Silent
 from matchdg.training.quality import measure_quality, read_quality
 
 
@@ -56,7 +58,12 @@ def run_all(
     left = [run for name, run in unique.items() if name not in results]
     phases = [run.phase1 for run in left if run.phase1 is not None]
     if phases:
-        run_all(f"{stage}: phase 1", phases, out, jobs, display, threads)
+        found = run_all(f"{stage}: phase 1", phases, out, jobs, display, threads)
+        for run in left:
+            failed = None if run.phase1 is None else found[run.phase1.hash]
+            if isinstance(failed, Failure):
+                results[run.hash] = Failure(run.hash, f"phase 1: {failed.message}", failed.cause)
+        left = [run for run in left if run.hash not in results]
     display.start(stage, len(unique), len(results))
     try:
         for result in _execute_all([(run, wanted[run.hash]) for run in left], out, min(jobs, len(left)), threads):
@@ -70,7 +77,7 @@ def run_all(
 def finished(
     runs: Sequence[RunSettings], out: Path, measured: Sequence[tuple[RunSettings, RepresentationSettings]] = ()
 ) -> Results:
-    """The results of those `runs` that are finished, and measured where that is wanted."""
+    """The results of those `runs` that are finished, and measured where that is wanted, or that diverged before."""
     unique = {run.hash: run for run in runs}
     wanted = _wanted(unique, measured)
     results: Results = {}
@@ -78,6 +85,8 @@ def finished(
         found = read_result(out, run)
         if found is not None and all(read_quality(out, run, what) is not None for what in wanted[name]):
             results[name] = found
+        elif found is None and _diverged_file(out, run).exists():
+            results[name] = Failure(name, _diverged_file(out, run).read_text(), "diverged")
     return results
 
 
@@ -88,6 +97,11 @@ def _wanted(
     for run, what in measured:
         wanted[run.hash].append(what)
     return wanted
+
+
+def _diverged_file(out: Path, run: RunSettings) -> Path:
+    """Where it is kept that a run diverged, and how it said so: it would do so again."""
+    return run_folder(out, run) / "diverged.txt"
 
 
 Job = tuple[RunSettings, list[RepresentationSettings]]
@@ -112,10 +126,11 @@ def _execute_one(job: Job, out: Path, threads: int) -> RunResult | Failure:
     run, measured = job
     before = torch.get_num_threads()
     try:
-        result = execute(run, out, MachineSettings(threads=threads))
+        result = execute(run, out, MachineSettings(threads=threads), Silent())
         for what in measured:
             measure_quality(out, run, what)
     except DivergedError as error:
+        write_text(_diverged_file(out, run), str(error))
         return Failure(run.hash, str(error), "diverged")
     except InputError as error:
         return Failure(run.hash, str(error))

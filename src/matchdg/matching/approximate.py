@@ -16,7 +16,7 @@ def nearest_approximate(queries: Tensor, candidates: Tensor, k: int = 1, probes:
     Runs on the CPU, in float32. Where the clusters seen hold fewer than k candidates the last positions are -1, at
     infinite distance. Raises `InputError` as `nearest` does, and without FAISS.
     """
-    faiss = _faiss()
+    faiss = find_faiss()
     check_pair(queries, candidates)
     if k < 1 or probes < 1:
         raise InputError(f"the numbers of neighbours and of probes must be at least 1, got {k} and {probes}")
@@ -46,7 +46,8 @@ def recall(queries: Tensor, candidates: Tensor, k: int = 1, sample: int = 1000, 
     return float((exact[:, :, None] == found[:, None, :]).any(2).double().mean())
 
 
-def _faiss() -> ModuleType:
+def find_faiss() -> ModuleType:
+    """The module; raises `InputError` that names the extra where it is not installed."""
     try:
         import faiss
     except ImportError:

@@ -11,7 +11,7 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, normalize
 from matchdg.core.errors import DivergedError
 from matchdg.core.settings import Settings
 from matchdg.data import DomainDataset
-from matchdg.matching.approximate import recall
+from matchdg.matching.approximate import find_faiss, recall
 from matchdg.matching.assign import Assignment
 from matchdg.matching.matchers import PerfectSettings, RandomSettings
 from matchdg.matching.normalise import normalise
@@ -79,7 +79,9 @@ class NearestSettings(RepresentationSettings):
     memory_mb: int = Field(256, ge=1, description="memory that a search may take, in MiB")
 
     def build(self, dataset: DomainDataset) -> "NearestMatcher":
-        """The matcher for `dataset`, with its first matches."""
+        """The matcher for `dataset`, with its first matches. Raises `InputError` where it needs FAISS, an extra."""
+        if self.assignment == "nearest-approximate":
+            find_faiss()
         return NearestMatcher(dataset, self)
 
 

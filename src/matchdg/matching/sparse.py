@@ -52,10 +52,10 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
         if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
             break
         pairs = grown
-    else:
+    if bound > _TOLERANCE * plain.sum():
         warn(
             f"the one-to-one matching of {count} inputs with {size} costs at most {float(bound / plain.sum()):.2%} "
-            f"more than the best one: {_ROUNDS} rounds did not come closer",
+            f"more than the best one; the search did not come closer",
             InputWarning,
             stacklevel=2,
         )

@@ -9,7 +9,8 @@ from torch import Tensor
 from matchdg.data import DomainDataset
 
 
-@dataclass(frozen=True)
+# Not frozen, and nor is `Batch`: Fabric refuses frozen ones among the arguments of what it wraps.
+@dataclass
 class Part:
     """What a process has of a batch that several share: the places [E] of its inputs, and how much they count.
 

@@ -1,10 +1,12 @@
 """The gap closed: how much of PerfMatch's lead over a method without matches the learnt matches give, by table."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from matchdg.reports.cells import MISSING, Table, one_line
 
-CAPTION = "Percent of PerfMatch's lead over the control that a method has too"
+ORACLE = "PerfMatch"
+CAPTION = f"Percent of {ORACLE}'s lead over the control that a method has too"
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,20 @@ def gaps_of(table: Table) -> Gaps | None:
     entries = table.get("gap_closed") or []
     if not entries:
         return None
-    pairs = list(dict.fromkeys((entry["method"], entry["control"]) for entry in entries))
-    tasks: dict[tuple[str, str], dict[tuple[str, str], float | None]] = {}
+    pairs = list(dict.fromkeys(_pair(entry) for entry in entries))
+    tasks: dict[tuple[str, str], dict[str, float | None]] = {}
     for entry in entries:
         task = tasks.setdefault((one_line(entry["group"] or ""), one_line(entry["column"])), {})
-        task[entry["method"], entry["control"]] = entry["percent"]
-    columns = ["Group", "Column", *(f"{one_line(method)} against {one_line(control)}" for method, control in pairs)]
+        task[_pair(entry)] = entry["percent"]
+    columns = ["Group", "Column", *pairs]
     return Gaps(columns, [[*task, *(_text(found.get(pair)) for pair in pairs)] for task, found in tasks.items()])
+
+
+def _pair(entry: dict[str, Any]) -> str:
+    """Which method against which control, and with which oracle where it is not the usual one."""
+    oracle = one_line(entry.get("oracle", ORACLE))
+    with_oracle = "" if oracle == ORACLE else f" (lead of {oracle})"
+    return f"{one_line(entry['method'])} against {one_line(entry['control'])}{with_oracle}"
 
 
 def _text(percent: float | None) -> str:

@@ -281,6 +281,7 @@ class Trainer:
         assert self.checkpoint is not None
         self.checkpoint.save(
             {
+                "device": self.fabric.device.type,
                 "epoch": self.epoch,
                 "step": self.step,
                 "diverged": self.diverged,
@@ -301,6 +302,11 @@ class Trainer:
             self.records.rewind(0 if state is None else state["epoch"])
         if state is None:
             return
+        if state.get("device", self.fabric.device.type) != self.fabric.device.type:
+            raise InputError(
+                f"the checkpoint of this run was written on {state['device']}, and this is {self.fabric.device.type}: "
+                "go on there, where it ends with the same bits, or delete the run's folder to start it anew here"
+            )
         self.epoch, self.step, self.diverged = state["epoch"], state["step"], state["diverged"]
         self.objective.load_state_dict(state["objective"])
         for turn, optimizer in self.optimizers.items():

@@ -67,5 +67,6 @@ def _lend_gradients(aliases: list[tuple[nn.Parameter, nn.Parameter]]) -> None:
 
 
 def _forget_gradients(aliases: list[tuple[nn.Parameter, nn.Parameter]]) -> None:
+    """Let go of their memory before the next backward pass."""
     for _, alias in aliases:
         alias.grad = None

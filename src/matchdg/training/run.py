@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import torch
 
-from matchdg.core.errors import InputError
+from matchdg.core.errors import DivergedError, InputError, OutputError
 from matchdg.core.families import choose, unknown_name
 from matchdg.core.files import LOCK, alone, digest, write_bytes, write_json, write_text
 from matchdg.core.settings import Settings
@@ -48,6 +48,8 @@ DEFAULT_NETWORK = {
     "rotated-fashion-mnist": "resnet18",
     "rotated-digits": "small-cnn",
 }
+MATCHES = "matches.safetensors"
+ERRORS = {kind.__name__: kind for kind in (InputError, DivergedError, OutputError)}
 SECTIONS = ("dataset", "network", "method", "matcher", "training", "phase1", "seed")
 PHASE1_SECTIONS = ("network", "method", "matcher", "training")
 
@@ -209,15 +211,17 @@ def execute(
     if finished is not None:
         return finished
     if settings.phase1 is not None:
+        if not _matches_file(out, settings.phase1).exists():
+            # A result that came without its matches, as those under version control do, is of no use here.
+            (run_folder(out, settings.phase1) / "result.json").unlink(missing_ok=True)
         execute(settings.phase1, out, machine, display)
     machine = machine or MachineSettings()
     # Workers of a command that was killed may still be at it, or another command that shares the folder.
     with alone(run_folder(out, settings)):
-        finished = read_result(out, settings)
-        if finished is not None:
-            return finished
+        result = read_result(out, settings)
         start = _execute_here if machine.devices == 1 else _launch
-        result = start(settings, out, machine, display or Warnings(), _fabric(machine, settings))
+        if result is None:
+            result = start(settings, out, machine, display or Warnings(), _fabric(machine, settings))
         # Whoever waits for the lock finds a result, so that it is needed no more.
         (run_folder(out, settings) / LOCK).unlink(missing_ok=True)
     return result
@@ -257,7 +261,8 @@ def _launch(settings: RunSettings, out: Path, machine: MachineSettings, display:
         except ProcessRaisedException:
             if not said.exists():
                 raise
-            raise InputError(said.read_text()) from None
+            kind, _, message = said.read_text().partition("\n")
+            raise ERRORS[kind](message) from None
     return RunResult(**values)
 
 
@@ -268,7 +273,7 @@ def _execute_launched(
     try:
         return vars(_execute_here(settings, out, machine, shown, fabric))
     except InputError as error:
-        write_text(said, str(error))
+        write_text(said, f"{type(error).__name__}\n{error}")
         raise
 
 
@@ -334,7 +339,7 @@ def _save(folder: Path, trainer: Trainer, result: RunResult) -> None:
     weights = {key: tensor.contiguous().cpu() for key, tensor in trainer.best.weights.items()}
     write_bytes(folder / "weights.safetensors", save(weights))
     table = {"rows": trainer.table.rows, "anchors": trainer.table.anchors}
-    write_bytes(folder / "matches.safetensors", save({key: tensor.contiguous() for key, tensor in table.items()}))
+    write_bytes(folder / MATCHES, save({key: tensor.contiguous() for key, tensor in table.items()}))
     write_json(folder / "result.json", without_nan(vars(result)))
 
 
@@ -380,12 +385,16 @@ def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
+def _matches_file(out: Path, settings: RunSettings) -> Path:
+    return run_folder(out, settings) / MATCHES
+
+
 def load_matches(out: Path, settings: RunSettings) -> MatchTable:
     """The match table that a finished run ended with."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = run_folder(out, settings) / "matches.safetensors"
+    path = _matches_file(out, settings)
     try:
         table = load_file(path)
         return MatchTable(table["rows"], table["anchors"])

@@ -42,9 +42,9 @@ class TrainingSettings(Settings):
     keep: ClassKeep | MatchKeep = Field(
         "accuracy",
         description="the epoch whose weights are kept, by validation loss, accuracy, or objective (loss plus the "
-        "method's penalty), or the last; in phase 1 by how well validation inputs find their own augmentations "
-        "(top10-overlap, overlap, mean-rank), by the share of mutual nearest neighbours over domains (mutual), or the "
-        "last",
+        "method's penalty, but for an adversary's), or the last; in phase 1 by how well validation inputs find their "
+        "own augmentations (top10-overlap, overlap, mean-rank), by the share of mutual nearest neighbours over domains "
+        "(mutual), or the last",
     )
     patience: int | None = Field(None, ge=1, description="stop after this many epochs without a better one")
     selection: Literal["source", "target"] = Field(

@@ -16,8 +16,9 @@ def test_the_gap_closed_is_matchdg_s_share_of_perfmatch_s_lead():
     gap_closed(found)
     (entry,) = found["gap_closed"]
     assert entry.pop("percent") == pytest.approx(70.0)
-    assert entry == {"group": "30,45", "column": "rotMNIST", "method": "MatchDG", "control": "ERM"}
-    assert "70 % of PerfMatch's lead" in found["notes"][0]
+    task = {"group": "30,45", "column": "rotMNIST"}
+    assert entry == {**task, "method": "MatchDG", "control": "ERM", "oracle": "PerfMatch"}
+    assert "70 % of the lead of PerfMatch" in found["notes"][0]
 
 
 def test_each_matchdg_is_set_against_controls_of_its_compute_and_the_oracle_that_has_it_too():

@@ -8,11 +8,9 @@ from matchdg.methods import METHODS
 
 NAMES = ("erm", "randmatch", "matchdg", "matchdg-paper", "perfmatch")
 NOTE = (
-    "'MatchDG' is this package's default, whose phase 1 has a small CNN of its own; '"
-    + AS_PRINTED
-    + "' has the table's "
-    "network in both phases, the printed phase 1 and, in phase 2, the random extra part of each batch, which no other "
-    "row has."
+    "'MatchDG' is this package's default, whose phase 1 has a small CNN of its own; "
+    f"'{AS_PRINTED}' has the table's network in both phases, the printed phase 1 and, in phase 2, the random extra "
+    "part of each batch, which no other row has."
 )
 ANGLES = tuple(str(angle) for angle in LEAVE_ONE_OUT)
 

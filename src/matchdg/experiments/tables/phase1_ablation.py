@@ -68,6 +68,6 @@ def phase1_ablation(budget: Budget, rule: Rule) -> Study:
         (0,),
         rule=rule,
         notes=NOTES,
-        about_budget=setup.about,
+        about_budget=f"{setup.size}x{setup.size} pixels, {setup.train[MNIST]:,} images a domain, one seed",
         columns=columns,
     )

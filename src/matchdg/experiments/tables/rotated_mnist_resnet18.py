@@ -105,13 +105,12 @@ def gap_closed(table: dict[str, Any]) -> None:
                     continue
                 gap = value[oracle] - value[control]
                 closed = 100 * (value[method] - value[control]) / gap if gap > 0 else None
-                found.append(
-                    {"group": group, "column": column, "method": method, "control": control, "percent": closed}
-                )
+                entry = {"group": group, "column": column, "method": method, "control": control, "oracle": oracle}
+                found.append({**entry, "percent": closed})
     table["gap_closed"] = found
     for entry in found:
         if entry["percent"] is not None:
             table["notes"].append(
                 f"Gap closed by {entry['method']}, {entry['group']}, {entry['column']}, against {entry['control']}: "
-                f"{entry['percent']:.0f} % of PerfMatch's lead."
+                f"{entry['percent']:.0f} % of the lead of {entry['oracle']}."
             )
