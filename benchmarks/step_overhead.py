@@ -102,8 +102,9 @@ def steps(network: Network, split: DomainSplit, name: str, rows: int, extra: Ext
 
     def whole() -> None:
         gathered = Batch.gather(trainer.train_data, table.rows[:rows], table.complete, positions)
-        _, terms = trainer.step_on(gathered, clock)
-        for term, value in terms.items():
+        parts = trainer.step_on(gathered, clock)
+        logged.add_loss(parts)
+        for term, value in parts.terms.items():
             logged.add(term, value)
 
     return {"bare": bare, "method": method, "whole": whole}

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 import matchdg
 from matchdg.core.settings import Settings
 from matchdg.matching import MATCHERS
-from matchdg.methods import METHODS, PHASE1_METHODS, Clock, DomainLoss, Scaled
+from matchdg.methods import METHODS, PHASE1_METHODS, Clock, DomainLoss, Product
 from matchdg.networks import NETWORKS
 from matchdg.training.objective import Objective
 
@@ -62,7 +62,7 @@ def check_terms(terms):
             assert term.value.isfinite().all(), name
             assert not term.logits.requires_grad, name
         else:
-            value = term.value if isinstance(term, Scaled) else term
+            value = term.value if isinstance(term, Product) else term
             assert value.shape == (), name
             assert value.isfinite(), name
             assert not value.requires_grad, name
@@ -92,6 +92,27 @@ def test_the_network_s_turn(name, network, make_batch, grid):
         assert parameter.grad.any(), key
     for parameter in objective.parameter_groups()["network"]:
         assert parameter.grad is not None
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("turn", ["network", "adversary"])
+def test_a_loss_in_parts_has_the_value_and_the_gradients_of_the_whole(name, turn, make_batch, grid):
+    batch = make_batch(grid, CLASSES, SHAPES["slab"])
+    if turn == "adversary" and not EVERY[name].adversarial:
+        return
+    found = []
+    for whole in (True, False):
+        objective = build(name)
+        clock = at_turn(objective, turn)
+        if whole:
+            value = objective.method.loss(objective.network, batch, clock).total
+            value.backward()
+        else:
+            parts = objective.method.parts(objective.network, batch, clock)
+            value = parts.whole().total
+            parts.backward()
+        found.append((value.detach(), [parameter.grad for parameter in objective.parameters()]))
+    torch.testing.assert_close(found[0], found[1])
 
 
 @pytest.mark.parametrize("name", PHASE1_METHODS)

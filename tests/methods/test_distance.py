@@ -1,4 +1,4 @@
-"""`match_distance` and `weighted_match_penalty`: every kind against a loop over pairs."""
+"""`match_distance` and `match_pull`: every kind against a loop over pairs."""
 
 from itertools import combinations
 from math import sqrt
@@ -8,8 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchdg.methods import Scaled
-from matchdg.methods.distance import match_distance, weighted_match_penalty
+from matchdg.methods import Parts, Product
+from matchdg.methods.distance import match_distance, match_pull
+from matchdg.methods.match_penalty import MatchPenalty, MatchSettings
 
 KINDS = ("squared-l2", "l2", "l1", "cosine")
 
@@ -25,7 +26,10 @@ SLOW = {
 
 
 def match_penalty(batch, features, kind, weight=1.0):
-    return weighted_match_penalty(batch, features, kind, weight)[0]
+    pull = match_pull(batch, features, kind, weight)
+    if pull is None:
+        return weight * match_distance(batch.grid(features), batch.mask, kind)
+    return Parts(torch.zeros((), dtype=features.dtype), {}, pull).whole().total
 
 
 def slow_distance(features, mask, kind):
@@ -162,15 +166,15 @@ class TestClosedFormOfSquaredL2:
             torch.testing.assert_close(*gradients, **exact)
 
     @pytest.mark.parametrize("weight", [0.0, 0.3, 20.0])
-    def test_the_weight_is_in_the_penalty_and_not_in_the_term(self, weight, make_batch):
+    def test_the_weight_is_in_the_penalty_and_not_in_the_term(self, weight, make_batch, with_features, clock):
         batch = make_batch([[0, 0, 0], [1, 1, 1]])
         values = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
-        weighted, term = weighted_match_penalty(batch, values, "squared-l2", weight)
-        expected = self.pairs(batch.grid(values))
-        torch.testing.assert_close(weighted, weight * expected)
-        value, factor = term if isinstance(term, Scaled) else (term, 1.0)
-        torch.testing.assert_close(value * factor, expected.detach())
-        assert not value.requires_grad
+        expected = self.pairs(batch.grid(values)).detach()
+        torch.testing.assert_close(match_penalty(batch, values, "squared-l2", weight).detach(), weight * expected)
+        method = MatchPenalty(MatchSettings(penalty=weight, layer="representation"))
+        network = with_features(values, 4)
+        term = method.parts(network, batch, clock).terms["match"]
+        torch.testing.assert_close(term.value if isinstance(term, Product) else term, expected)
 
     @pytest.mark.parametrize("columns", [2, 3, 4, 5])
     def test_finite_differences(self, columns, make_batch):

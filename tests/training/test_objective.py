@@ -53,8 +53,8 @@ def test_without_an_extra_part_it_is_the_method_s_loss():
     total, terms = objective(batch, CLOCK)
     assert torch.equal(total, alone.total)
     assert set(terms) == {"classification"}
-    assert objective.plain_loss(extra=False) == objective.method.loss
-    assert torch.equal(objective.plain_loss(extra=True)(objective.network, batch, CLOCK).total, total)
+    assert objective.plain_parts(extra=False) == objective.method.parts
+    assert torch.equal(objective.plain_parts(extra=True)(objective.network, batch, CLOCK).value, total)
 
 
 def test_batch_norm_sees_the_batch_whole():

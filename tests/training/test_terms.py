@@ -7,7 +7,7 @@ import torch
 from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
-from matchdg.methods import Batch, DomainLoss, Scaled
+from matchdg.methods import Batch, DomainLoss, Parts, Product, Pull
 from matchdg.training.terms import FLUSH, TermMeans
 
 SOURCES = ("a", "b", "c")
@@ -53,12 +53,6 @@ def test_a_term_that_is_not_in_every_step_has_its_mean_over_those_that_it_is_in(
     for value in (1.0, 2.0, 6.0):
         terms.add("domain", torch.tensor(value))
     assert terms.means(SOURCES) == {"loss": 1.0, "domain": 3.0}
-
-
-def test_a_factor_is_in_the_mean(terms):
-    for value in (1.0, 2.0, 6.0):
-        terms.add("match", Scaled(torch.tensor(value), 0.5))
-    assert terms.means(SOURCES)["match"] == 1.5
 
 
 def test_a_share_weighs_a_scalar(terms):
@@ -160,3 +154,22 @@ def test_a_loss_that_diverged_is_not_hidden(terms):
     terms.add("loss", torch.tensor(1.0))
     terms.add("loss", torch.tensor(math.nan))
     assert math.isnan(terms.means(SOURCES)["loss"])
+
+
+@pytest.mark.parametrize("count", [3, FLUSH, 2 * FLUSH + 5])
+def test_products_have_the_mean_that_they_would_have_one_by_one(terms, count):
+    random = torch.Generator().manual_seed(0)
+    sides = [torch.randn(2, 4 + step % 2, 3, generator=random) for step in range(count)]
+    for left, right in sides:
+        terms.add("match", Product(left, right, 0.5))
+    expected = sum(0.5 * float((left * right).sum()) for left, right in sides) / count
+    assert terms.means(SOURCES) == {"match": pytest.approx(expected, rel=1e-4, abs=1e-5)}
+    assert terms.means(SOURCES) == {"match": pytest.approx(expected, rel=1e-4, abs=1e-5)}
+
+
+def test_the_loss_is_the_sum_of_both_its_parts(terms):
+    for value, factor in ((1.0, 2.0), (3.0, 2.0)):
+        features = torch.tensor([1.0, 2.0])
+        pull = Pull(features.clone().requires_grad_(), features, torch.tensor([3.0, value]), factor)
+        terms.add_loss(Parts(torch.tensor(value), {}, pull))
+    assert terms.means(SOURCES)["loss"] == pytest.approx(2.0 + 2 * (5 + 9) / 2)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from matchdg.methods import adversarial, contrastive, coral, csd, erm, irm, masf, matchdg, mmd, perfmatch, randmatch
-from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Scaled, Term, Turn
+from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Parts, Product, Pull, Term, Turn
 from matchdg.methods.batch import Batch
 
 METHODS: Final[dict[str, MethodSpec]] = {
@@ -35,7 +35,9 @@ __all__ = [
     "Loss",
     "Method",
     "MethodSpec",
-    "Scaled",
+    "Parts",
+    "Product",
+    "Pull",
     "Term",
     "Turn",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -61,14 +62,20 @@ class DomainLoss:
         return total / count
 
 
-class Scaled(NamedTuple):
-    """`factor * value`, the same factor in all of an epoch, so that its mean is multiplied and not every step."""
+class Product(NamedTuple):
+    """`factor * <left, right>`, one of many of an epoch that are multiplied when they are read, all at once."""
 
-    value: Tensor
+    left: Tensor
+    right: Tensor
     factor: float
 
+    @property
+    def value(self) -> Tensor:
+        """The number."""
+        return self.factor * (self.left * self.right).sum()
 
-Term = Tensor | DomainLoss | Scaled
+
+Term = Tensor | DomainLoss | Product
 
 
 class Loss(NamedTuple):
@@ -76,6 +83,51 @@ class Loss(NamedTuple):
 
     total: Tensor
     terms: dict[str, Term]
+
+
+class Pull(NamedTuple):
+    """A summand of a loss whose gradient is known: that by `features`, and `factor * <features, gradient>` itself.
+
+    `values` are those of the features, without a graph.
+    """
+
+    features: Tensor
+    values: Tensor
+    gradient: Tensor
+    factor: float
+
+
+class Parts(NamedTuple):
+    """A loss of which `value` is one part, with its graph, and the `pull`, if there is one, the other."""
+
+    value: Tensor
+    terms: dict[str, Term]
+    pull: Pull | None = None
+
+    def whole(self) -> Loss:
+        """The same loss with a graph that has all of it."""
+        terms: dict[str, Term] = {
+            name: term.value if isinstance(term, Product) else term for name, term in self.terms.items()
+        }
+        if self.pull is None:
+            return Loss(self.value, terms)
+        features, _, gradient, factor = self.pull
+        pull = (features * gradient).sum()
+        # The gradient of the first summand, the value of the second.
+        return Loss(self.value + (pull - pull.detach()) + factor * pull.detach(), terms)
+
+    def backward(self) -> None:
+        """What `backward` of the whole would do, in fewer operations: on a small network a penalty's are felt."""
+        if self.pull is None:
+            self.value.backward()
+        else:
+            one = _one(self.value.device, self.value.dtype)
+            torch.autograd.backward((self.value, self.pull.features), (one, self.pull.gradient))
+
+
+@cache
+def _one(device: torch.device, dtype: torch.dtype) -> Tensor:
+    return torch.ones((), device=device, dtype=dtype)
 
 
 class Method(nn.Module):
@@ -99,6 +151,10 @@ class Method(nn.Module):
     def loss(self, network: Network, batch: Batch, clock: Clock) -> Loss:
         """The loss of one batch."""
         raise NotImplementedError
+
+    def parts(self, network: Network, batch: Batch, clock: Clock) -> Parts:
+        """The same loss, where some of its gradients are known apart from the rest."""
+        return Parts(*self.loss(network, batch, clock))
 
     def judged(self, loss: Loss) -> Tensor:
         """What of a loss on validation data an epoch is chosen by, where the objective chooses: all of it."""

@@ -7,22 +7,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from matchdg.methods.base import Scaled
+from matchdg.methods.base import Pull
 from matchdg.methods.batch import Batch
 
 Distance = Literal["squared-l2", "l2", "l1", "cosine"]
 
 
-def weighted_match_penalty(
-    batch: Batch, features: Tensor, distance: Distance, weight: float
-) -> tuple[Tensor, Tensor | Scaled]:
-    """`weight` times the `match_distance` of a batch's `features[V, D]`, by the shortest way there is; and the term."""
-    whole = features.dtype in (torch.float32, torch.float64)
-    if batch.cells is None and distance == "squared-l2" and batch.columns > 1 and whole and weight > 0:
-        weighted, value = weighted_squared_l2(features, batch.columns, weight)
-        return weighted, Scaled(value, 1.0 / weight)
-    penalty = match_distance(batch.grid(features), batch.mask, distance)
-    return weight * penalty, penalty.detach()
+def match_pull(batch: Batch, features: Tensor, distance: Distance, weight: float) -> Pull | None:
+    """`weight` times the `match_distance` of a batch's `features[V, D]`, if its gradient is known; else None."""
+    if batch.cells is not None or distance != "squared-l2" or batch.columns < 2 or weight == 0:
+        return None
+    if features.dtype not in (torch.float32, torch.float64):
+        return None
+    values = features.detach()
+    return Pull(features, values, squared_l2_gradient(values, batch.columns, weight), 0.5)
 
 
 def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) -> Tensor:
@@ -44,32 +42,23 @@ def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) ->
     return distances.masked_fill(~present, 0.0).sum() / present.sum().clamp(min=1)
 
 
-def weighted_squared_l2(features: Tensor, columns: int, weight: float) -> tuple[Tensor, Tensor]:
-    r"""Weight times the same for squared l2, without pairs: $\frac{2 w}{B(K-1)} \sum_{b,k} \|f_{bk} - \bar f_b\|^2$.
+def squared_l2_gradient(features: Tensor, columns: int, weight: float) -> Tensor:
+    r"""The gradient g by the features of weight times the same for squared l2.
 
-    Its gradient is $g = s (f - \bar f)$ with $s = 4 w / (B (K-1))$, and, because $f - \bar f$ sums to zero over a
-    row, its value $\langle f, g \rangle / 2$. With g held constant, $\langle f, g \rangle$ has that gradient, so value
-    and gradient take a fraction of the operations that differentiating every step would; on a small network they
-    are what a penalty costs. The second derivative is not there. `features[K B, D]`, domain by domain. Returns
-    it, and its value without a graph.
+    Without pairs that is $\frac{2 w}{B(K-1)} \sum_{b,k} \|f_{bk} - \bar f_b\|^2$, so $g = s (f - \bar f)$ with
+    $s = 4 w / (B (K-1))$. Because $f - \bar f$ sums to zero over a row, $\langle f, g \rangle$ is twice its value.
+    `features[K B, D]`, domain by domain, without a graph.
     """
-    flat = features.view(-1) if features.is_contiguous() else features.reshape(-1)
-    centring, half = _constants(columns, len(features) // columns, weight, flat.device, flat.dtype)
-    gradient = torch.mm(centring, flat.detach().view(columns, -1)).view(-1)
-    form = torch.dot(flat, gradient)
-    # Halved in place: its backward pass needs f and g alone.
-    return form, form.detach().mul_(half)
+    flat = features if features.is_contiguous() else features.contiguous()
+    centring = _centring(columns, len(features) // columns, weight, flat.device, flat.dtype)
+    return torch.mm(centring, flat.view(columns, -1)).view_as(flat)
 
 
-# A warm-up has a weight for every epoch, and batches have two sizes. Half is a tensor too: making one of a number at
-# every step is felt.
+# A warm-up has a weight for every epoch, and batches have two sizes.
 @lru_cache(maxsize=256)
-def _constants(
-    columns: int, rows: int, weight: float, device: torch.device, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
+def _centring(columns: int, rows: int, weight: float, device: torch.device, dtype: torch.dtype) -> Tensor:
     scale = 4.0 * weight / (rows * (columns - 1))
-    centring = scale * (torch.eye(columns, device=device, dtype=dtype) - 1.0 / columns)
-    return centring, torch.tensor(0.5, device=device, dtype=dtype)
+    return scale * (torch.eye(columns, device=device, dtype=dtype) - 1.0 / columns)
 
 
 def _squared_l2(a: Tensor, b: Tensor) -> Tensor:

@@ -1,11 +1,12 @@
 """ERM plus the match penalty (the paper's eq. 3): what RandMatch and PerfMatch share."""
 
+import torch
 from pydantic import Field
 
 from matchdg.core.settings import Settings
-from matchdg.methods.base import Clock, Loss, Method, classification, ramp
+from matchdg.methods.base import Clock, Loss, Method, Parts, Product, classification, ramp
 from matchdg.methods.batch import Batch
-from matchdg.methods.distance import Distance, weighted_match_penalty
+from matchdg.methods.distance import Distance, match_distance, match_pull
 from matchdg.networks import Layer, Network
 
 
@@ -33,11 +34,21 @@ class MatchPenalty(Method):
 
     def loss(self, network: Network, batch: Batch, clock: Clock) -> Loss:
         """Cross-entropy plus the weighted match distance."""
+        return self.parts(network, batch, clock).whole()
+
+    def parts(self, network: Network, batch: Batch, clock: Clock) -> Parts:
+        """The same; the gradient of squared l2 is known."""
         outputs = network(batch.inputs)
         mean, per_domain = classification(batch, outputs.logits)
         features = outputs.at(self.settings.layer)
-        weighted, term = weighted_match_penalty(batch, features, self.settings.distance, self.weight(clock))
-        return Loss(mean + weighted, {"classification": per_domain, "match": term})
+        distance, weight = self.settings.distance, self.weight(clock)
+        pull = match_pull(batch, features, distance, weight)
+        if pull is not None:
+            term = Product(pull.values, pull.gradient, pull.factor / weight)
+            return Parts(mean, {"classification": per_domain, "match": term}, pull)
+        penalty = match_distance(batch.grid(features), batch.mask, distance)
+        value = torch.add(mean, penalty, alpha=weight)
+        return Parts(value, {"classification": per_domain, "match": penalty.detach()})
 
 
 # The grids of the paper's tables 7 and 8.

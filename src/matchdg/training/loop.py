@@ -15,7 +15,7 @@ from matchdg.core.errors import DivergedError, InputError
 from matchdg.data import DomainSplit
 from matchdg.matching import Matcher, MatchTable, NearestMatcher
 from matchdg.matching.quality import stability
-from matchdg.methods import Batch, Clock, Term, Turn
+from matchdg.methods import Batch, Clock, Parts, Turn
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import Criterion, on_device
 from matchdg.training.display import Display
@@ -66,7 +66,7 @@ class Trainer:
         self.groups = objective.parameter_groups()
         self.optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in self.groups.items()}
         self.module: nn.Module = objective
-        self.network, self.plain_loss = objective.network, objective.plain_loss(settings.extra != "none")
+        self.network, self.plain_parts = objective.network, objective.plain_parts(settings.extra != "none")
         # Fabric's wrappers convert precision and average gradients. Where there is nothing to do they are left
         # out: on a small network they would cost more than a penalty does.
         self.plain = fabric.world_size == 1 and settings.precision == "32-true"
@@ -214,30 +214,26 @@ class Trainer:
         for batch, share in self._batches():
             turn = self.objective.method.turn(self.step)
             clock.step = self.step
-            total, terms = self.step_on(batch, clock, turn, share)
+            parts = self.step_on(batch, clock, turn, share)
             if turn == "network":
-                logged.add("loss", total.detach())
-            for name, value in terms.items():
+                logged.add_loss(parts, share)
+            for name, value in parts.terms.items():
                 logged.add(name, value, share)
             self.step += 1
         return logged.means(self.split.sources)
 
-    def step_on(
-        self, batch: Batch, clock: Clock, turn: Turn = "network", share: float = 1.0
-    ) -> tuple[Tensor, dict[str, Term]]:
-        """One step: forward, backward, optimiser. The total loss and its terms."""
+    def step_on(self, batch: Batch, clock: Clock, turn: Turn = "network", share: float = 1.0) -> Parts:
+        """One step: forward, backward, optimiser. What the method found; `share` weighs this process's part of it."""
         # A module's call looks for hooks, and its attributes are looked up in turn; a plain objective needs neither.
-        total, terms = self.plain_loss(self.network, batch, clock) if self.plain else self.module(batch, clock)
-        if share != 1.0:
-            total = total * share
+        parts = self.plain_parts(self.network, batch, clock) if self.plain else Parts(*self.module(batch, clock))
         for parameter in self.groups[turn]:
             parameter.grad = None
         if self.plain:
-            total.backward()
+            parts.backward()
         else:
-            self.fabric.backward(total)
+            self.fabric.backward(parts.value if share == 1.0 else parts.value * share)
         self.optimizers[turn].step()
-        return total, terms
+        return parts
 
     def _count_batches(self) -> int:
         return -(-len(self.table) // self.settings.batch_rows)

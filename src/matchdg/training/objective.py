@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from matchdg.methods import Batch, Clock, Loss, Method
+from matchdg.methods import Batch, Clock, Loss, Method, Parts
 from matchdg.networks import Network, Outputs
 
 
@@ -42,9 +42,9 @@ class Objective(nn.Module):
         extra = shared.extra_loss()
         return Loss(loss.total + extra, {**loss.terms, "extra": extra.detach()})
 
-    def plain_loss(self, extra: bool) -> Callable[[Network, Batch, Clock], Loss]:
+    def plain_parts(self, extra: bool) -> Callable[[Network, Batch, Clock], Parts]:
         """What `forward` does, without looking for an extra part where there is none: the method's loss itself."""
-        return (lambda network, batch, clock: self.forward(batch, clock)) if extra else self.method.loss
+        return (lambda network, batch, clock: Parts(*self.forward(batch, clock))) if extra else self.method.parts
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Who is updated in whose turn: `network` always, `adversary` where the method has one."""
