@@ -198,7 +198,9 @@ def test_a_wrong_half_from_an_earlier_time_is_thrown_away(
     assert [wanted for path, wanted in web.asked if FIRST in path] == ["bytes=100-", None]
 
 
-@pytest.mark.parametrize("sent", [gzip.compress(b"another file"), b"<html>log in first</html>"])
+@pytest.mark.parametrize(
+    "sent", [gzip.compress(b"another file", mtime=0), b"<html>log in first</html>"], ids=["gzip", "html"]
+)
 def test_something_else_under_the_right_address_is_told_and_not_kept(
     stand: Any, web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
