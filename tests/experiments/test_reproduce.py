@@ -79,12 +79,12 @@ def test_a_failed_run_is_reported_and_the_table_is_of_the_others(study, arm, qui
     assert outcome.table["rows"][0]["values"]["Target"]["n"] == 2
 
 
-def test_a_point_of_the_search_that_fails_is_out_and_noted_but_fails_nothing(study, arm, quiet, tmp_path):
+def test_a_point_of_the_search_that_diverges_is_out_and_noted_but_fails_nothing(study, arm, quiet, tmp_path):
     mmd = arm("mmd", "MMD", "unconditional matching", {"training.learning_rate": (0.05, 1e30)}, keep="loss")
     outcome = reproduce(replace(study, arms=(mmd,)), tmp_path, 1, quiet, "c")
     assert outcome.chosen["MMD"] == {"training.learning_rate": 0.05}
     assert outcome.table["failed"] == []
-    assert "1 runs of the search failed" in outcome.table["notes"][-1]
+    assert "1 runs of the search diverged" in outcome.table["notes"][-1]
     assert len(json.loads((tmp_path / "search.json").read_text())["failed"]) == 1
 
 
