@@ -26,7 +26,7 @@ SLOW = {
 
 
 def match_penalty(batch, features, kind, weight=1.0):
-    pull = match_pull(batch, features, kind, weight)
+    pull = match_pull(batch, features, features.detach(), kind, weight)
     if pull is None:
         return weight * match_distance(batch.grid(features), batch.mask, kind)
     return Parts(torch.zeros((), dtype=features.dtype), {}, pull).whole().total

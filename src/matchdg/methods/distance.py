@@ -13,14 +13,16 @@ from matchdg.methods.batch import Batch
 Distance = Literal["squared-l2", "l2", "l1", "cosine"]
 
 
-def match_pull(batch: Batch, features: Tensor, distance: Distance, weight: float) -> Pull | None:
-    """`weight` times the `match_distance` of a batch's `features[V, D]`, if its gradient is known; else None."""
+def match_pull(batch: Batch, features: Tensor, values: Tensor, distance: Distance, weight: float) -> Pull | None:
+    """`weight` times the `match_distance` of a batch's `features[V, D]`, if its gradient is known; else None.
+
+    `values` are the features without a graph.
+    """
     if batch.cells is not None or distance != "squared-l2" or batch.columns < 2 or weight == 0:
         return None
     if features.dtype not in (torch.float32, torch.float64):
         return None
-    values = features.detach()
-    return Pull(features, values, squared_l2_gradient(values, batch.columns, weight), 0.5)
+    return Pull(features, values, squared_l2_gradient(values, batch.columns, batch.rows, weight), 0.5)
 
 
 def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) -> Tensor:
@@ -42,7 +44,7 @@ def match_distance(features: Tensor, mask: Tensor | None, distance: Distance) ->
     return distances.masked_fill(~present, 0.0).sum() / present.sum().clamp(min=1)
 
 
-def squared_l2_gradient(features: Tensor, columns: int, weight: float) -> Tensor:
+def squared_l2_gradient(features: Tensor, columns: int, rows: int, weight: float) -> Tensor:
     r"""The gradient g by the features of weight times the same for squared l2.
 
     Without pairs that is $\frac{2 w}{B(K-1)} \sum_{b,k} \|f_{bk} - \bar f_b\|^2$, so $g = s (f - \bar f)$ with
@@ -50,7 +52,7 @@ def squared_l2_gradient(features: Tensor, columns: int, weight: float) -> Tensor
     `features[K B, D]`, domain by domain, without a graph.
     """
     flat = features if features.is_contiguous() else features.contiguous()
-    centring = _centring(columns, len(features) // columns, weight, flat.device, flat.dtype)
+    centring = _centring(columns, rows, weight, flat.device, flat.dtype)
     return torch.mm(centring, flat.view(columns, -1)).view_as(flat)
 
 

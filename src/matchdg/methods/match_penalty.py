@@ -42,7 +42,8 @@ class MatchPenalty(Method):
         mean, per_domain = classification(batch, outputs.logits)
         features = outputs.at(self.settings.layer)
         distance, weight = self.settings.distance, self.weight(clock)
-        pull = match_pull(batch, features, distance, weight)
+        known = per_domain.logits if features is outputs.logits else features.detach()
+        pull = match_pull(batch, features, known, distance, weight)
         if pull is not None:
             term = Product(pull.values, pull.gradient, pull.factor / weight)
             return Parts(mean, {"classification": per_domain, "match": term}, pull)
