@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from matchdg.core.errors import InputError
-from matchdg.data import DomainDataset, PixelInputs
+from matchdg.data import DATASETS, DomainDataset, PixelInputs
 from matchdg.matching import ABSENT, NearestSettings, PerfectSettings, RandomSettings, anchor_positions
 from matchdg.matching.nearest import input_features
 
@@ -289,3 +289,16 @@ def test_wrong_settings_are_named(values):
     (key,) = values
     with pytest.raises(InputError, match=rf"matcher\.{key}"):
         NearestSettings.parse(values, "matcher")
+
+
+@pytest.mark.parametrize("assignment", ["nearest", "one-to-one"])
+@pytest.mark.parametrize("route", ["direct", "tree"])
+def test_matches_do_not_depend_on_the_order_of_the_data(assignment, route):
+    """Every domain lists the same objects in the same order: were that used, matches would be true for no reason."""
+    ordered = DATASETS["rotated-digits"](train_per_domain=150, size=8).build(0).train
+    order = torch.randperm(len(ordered), generator=generator())
+    found = []
+    for data in (ordered, ordered.select(order)):
+        rows = NearestSettings(start="inputs", assignment=assignment, route=route).build(data).draw(generator()).rows
+        found.append({tuple(row) for row in data.objects[rows].tolist()})
+    assert found[0] == found[1]
