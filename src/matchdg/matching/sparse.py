@@ -9,7 +9,6 @@ With Q > N each candidate is there Q // N times, and once more at a surcharge ab
 such a copy: candidate c of copy i is slot i * N + c.
 """
 
-from dataclasses import dataclass
 from typing import Final
 from warnings import warn
 
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from matchdg.core.errors import InputWarning
+from matchdg.matching.bipartite import Graph, cheapest, graph
 from matchdg.matching.search import first_k
 
 _NEIGHBOURS: Final = 8
@@ -34,12 +34,12 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     surcharges = _surcharges(queries, candidates)
     every, k = torch.arange(count), min(_NEIGHBOURS, size)
     pairs = _first_pairs(queries, candidates, k, memory)
+    slot, prices = None, None
     for _ in range(_ROUNDS):
-        edges = _edges(pairs, _costs(queries, candidates, pairs, memory), surcharges, size)
-        slot = _matching(edges, count, len(surcharges) * size)
+        edges = _edges(pairs, _costs(queries, candidates, pairs, memory), surcharges, count, size)
+        slot, prices = _matching(edges, slot, prices)
         plain = _costs(queries, candidates, every * size + slot % size, memory)
         paid = plain + surcharges[slot // size]
-        prices = _prices(edges, slot, paid, len(surcharges) * size, tolerance=1e-9 * float(plain.mean()))
         best = (prices.view(-1, size) + surcharges[:, None]).min(0).values
         # Only differences of prices matter, and float32 keeps small ones.
         asked = (best - best.min()).float().to(queries.device)
@@ -47,8 +47,10 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
         offers = every[:, None] * size + near
         least = (_costs(queries, candidates, offers.flatten(), memory).view(count, k) + best[near]).min(1).values
         saved = (paid + prices[slot] - least).clamp(min=0)
-        bound = saved.sum() + prices.sum() - prices[slot].sum()
+        # No cost is below 0, so that no more than all can be saved.
+        bound = torch.minimum(saved.sum() + prices.sum() - prices[slot].sum(), plain.sum())
         grown = torch.cat([pairs, offers[saved > 0].flatten()]).unique()
+        if VERBOSE: print(len(pairs), float(bound/plain.sum()), int((saved>1e-9*plain.mean()).sum()), len(grown))
         if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
             break
         pairs = grown
@@ -62,20 +64,16 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     return (slot % size).to(queries.device)
 
 
-@dataclass(frozen=True)
-class _Edges:
-    """A bipartite graph: query, slot and cost of each edge."""
-
-    query: Tensor
-    slot: Tensor
-    cost: Tensor
+VERBOSE = False
 
 
-def _edges(pairs: Tensor, costs: Tensor, surcharges: Tensor, size: int) -> _Edges:
+def _edges(pairs: Tensor, costs: Tensor, surcharges: Tensor, count: int, size: int) -> Graph:
     """Each pair once for each copy of its candidate."""
     copies = len(surcharges)
     slots = pairs % size + size * torch.arange(copies)[:, None]
-    return _Edges((pairs // size).repeat(copies), slots.flatten(), (costs + surcharges[:, None]).flatten())
+    rows = (pairs // size).repeat(copies)
+    cost = (costs + surcharges[:, None]).flatten()
+    return graph(rows.numpy(), slots.flatten().numpy(), cost.numpy(), count, copies * size)
 
 
 def _shifted(queries: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,26 +113,7 @@ def _costs(queries: Tensor, candidates: Tensor, pairs: Tensor, memory: int) -> T
     return torch.cat([(queries[q] - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
 
 
-def _matching(edges: _Edges, queries: int, slots: int) -> Tensor:
-    """The slot of each query at the least total cost."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    # An edge of no cost would count as no edge; the same for all, more cost changes nothing.
-    weights = edges.cost + edges.cost.mean().clamp(min=1e-30)
-    indices = edges.query.numpy(), edges.slot.numpy()
-    graph = csr_array((weights.numpy(), indices), shape=(queries, slots))
-    _, found = min_weight_full_bipartite_matching(graph)
-    return torch.from_numpy(found).long()
-
-
-def _prices(edges: _Edges, slot: Tensor, paid: Tensor, slots: int, tolerance: float) -> Tensor:
-    """Longest paths by Bellman and Ford: a slot costs at least what its query's does, less what q pays more for it."""
-    more, source = edges.cost - paid[edges.query], slot[edges.query]
-    prices = torch.zeros(slots, dtype=torch.float64)
-    for _ in range(slots):
-        higher = prices.scatter_reduce(0, edges.slot, prices[source] - more, "amax")
-        if bool((higher - prices).max() <= tolerance):
-            break
-        prices = higher
-    return prices
+def _matching(edges: Graph, slot: Tensor | None, prices: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The slot of each query at the least total cost, and prices, from those of the round before."""
+    found, paid = cheapest(edges, None if prices is None else prices.numpy(), None if slot is None else slot.numpy())
+    return torch.from_numpy(found), torch.from_numpy(paid)
