@@ -5,7 +5,7 @@ import pytest
 from pydantic import Field, ValidationError, model_validator
 
 from matchdg.core.errors import InputError
-from matchdg.core.settings import Settings
+from matchdg.core.settings import LATE, Settings
 
 
 class Example(Settings):
@@ -83,3 +83,13 @@ def test_a_dump_is_plain_and_reads_back() -> None:
     settings = Example(size=7, rate=0.25, names=("x", "y"), path=Path("a/b"))
     assert settings.dump() == {"size": 7, "rate": 0.25, "names": ["x", "y"], "path": "a/b"}
     assert Example.parse(settings.dump(), "example") == settings
+
+
+def test_a_late_field_is_left_out_of_a_dump_while_it_has_its_default() -> None:
+    class Grown(Example):
+        since: int = Field(0, json_schema_extra=LATE)
+
+    assert Grown().dump() == Example().dump()
+    assert Grown(since=1).dump() == {**Example().dump(), "since": 1}
+    assert Grown.parse(Grown().dump(), "grown") == Grown()
+    assert Grown.parse(Grown(since=1).dump(), "grown") == Grown(since=1)

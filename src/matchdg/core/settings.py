@@ -1,12 +1,15 @@
 """The base of every settings class: frozen, typed, and clear about what is wrong with a value."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from matchdg.core.errors import InputError
 from matchdg.core.families import unknown_name
+
+LATE: Final[dict[str, Any]] = {"late": True}
+"""`Field(default, json_schema_extra=LATE)`: a field that came after runs with these settings had been published."""
 
 
 class Settings(BaseModel):
@@ -32,8 +35,16 @@ class Settings(BaseModel):
             raise InputError("\n".join(lines)) from None
 
     def dump(self) -> dict[str, Any]:
-        """Plain values (lists, numbers, strings) that `parse` reads back."""
-        return self.model_dump(mode="json")
+        """Plain values (lists, numbers, strings) that `parse` reads back.
+
+        A late field is left out while it has its default, so that runs made before it came keep their names.
+        """
+        fields = type(self).model_fields
+        late = {name for name, field in fields.items() if field.json_schema_extra == LATE}
+        unchanged = {
+            name for name in late if getattr(self, name) == fields[name].get_default(call_default_factory=True)
+        }
+        return self.model_dump(mode="json", exclude=unchanged)
 
 
 def _explain(cls: type[Settings], where: str, problem: dict[str, Any]) -> str:
