@@ -51,9 +51,7 @@ def graph(row: Integers, slot: Integers, cost: Floats, rows: int, slots: int) ->
     return Graph(starts, slot[order], cost[order], slots)
 
 
-def cheapest(
-    edges: Graph, prices: Floats | None = None, match: Integers | None = None
-) -> tuple[Integers, Floats]:
+def cheapest(edges: Graph, prices: Floats | None = None, match: Integers | None = None) -> tuple[Integers, Floats]:
     """The slot of each row at the least total cost, and prices of the slots: at least 0, and 0 where no row is.
 
     A matching of all rows must exist. Prices (at least 0) and matches of a similar graph make it faster.

@@ -1,8 +1,9 @@
 r"""One-to-one assignment of large sets by column generation: of all pairs few are looked at, and the optimum is proven.
 
-1. Solve the assignment on a sparse set of pairs (near neighbours at first) exactly, by SciPy's LAPJVsp.
-2. Find prices $p_c \ge 0$ at which each query has the cheapest of its candidates, by $\text{cost}(q, c) + p_c$.
-3. Search all pairs, in blocks, for cheaper ones at these prices. What they would save, summed over the queries, bounds
+1. Solve the assignment on a sparse set of pairs (near neighbours at first) exactly, by `cheapest`, from where the
+   round before came to. This also gives prices $p_c \ge 0$ at which each query has the cheapest of its candidates, by
+   $\text{cost}(q, c) + p_c$.
+2. Search all pairs, in blocks, for cheaper ones at these prices. What they would save, summed over the queries, bounds
    how much better the optimum can be (duality). Add these pairs and go back to 1, until the bound is small.
 
 With Q > N each candidate is there Q // N times, and once more at a surcharge above any gain by avoiding it. A slot is
@@ -12,12 +13,14 @@ such a copy: candidate c of copy i is slot i * N + c.
 from typing import Final
 from warnings import warn
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from matchdg.core.errors import InputWarning
 from matchdg.matching.bipartite import Graph, cheapest, graph
 from matchdg.matching.search import first_k
+from matchdg.matching.table import ABSENT
 
 _NEIGHBOURS: Final = 8
 _ROUNDS: Final = 50
@@ -34,7 +37,7 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     surcharges = _surcharges(queries, candidates)
     every, k = torch.arange(count), min(_NEIGHBOURS, size)
     pairs = _first_pairs(queries, candidates, k, memory)
-    slot, prices = None, None
+    slot, prices = torch.full((count,), ABSENT), torch.zeros(len(surcharges) * size, dtype=torch.float64)
     for _ in range(_ROUNDS):
         edges = _edges(pairs, _costs(queries, candidates, pairs, memory), surcharges, count, size)
         slot, prices = _matching(edges, slot, prices)
@@ -50,7 +53,6 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
         # No cost is below 0, so that no more than all can be saved.
         bound = torch.minimum(saved.sum() + prices.sum() - prices[slot].sum(), plain.sum())
         grown = torch.cat([pairs, offers[saved > 0].flatten()]).unique()
-        if VERBOSE: print(len(pairs), float(bound/plain.sum()), int((saved>1e-9*plain.mean()).sum()), len(grown))
         if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
             break
         pairs = grown
@@ -64,15 +66,13 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     return (slot % size).to(queries.device)
 
 
-VERBOSE = False
-
-
 def _edges(pairs: Tensor, costs: Tensor, surcharges: Tensor, count: int, size: int) -> Graph:
     """Each pair once for each copy of its candidate."""
     copies = len(surcharges)
     slots = pairs % size + size * torch.arange(copies)[:, None]
     rows = (pairs // size).repeat(copies)
     cost = (costs + surcharges[:, None]).flatten()
+    cost += _tie_breaks(rows * copies * size + slots.flatten(), float(costs.mean()))
     return graph(rows.numpy(), slots.flatten().numpy(), cost.numpy(), count, copies * size)
 
 
@@ -113,7 +113,14 @@ def _costs(queries: Tensor, candidates: Tensor, pairs: Tensor, memory: int) -> T
     return torch.cat([(queries[q] - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
 
 
-def _matching(edges: Graph, slot: Tensor | None, prices: Tensor | None) -> tuple[Tensor, Tensor]:
+def _tie_breaks(keys: Tensor, scale: float) -> Tensor:
+    """Noise of some 1e-12 of `scale`, always the same for a key: of equal costs none is everyone's first choice."""
+    bits = keys.numpy().view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return torch.from_numpy((bits >> np.uint64(11)) * (2.0**-53 * 1e-12 * scale))
+
+
+def _matching(edges: Graph, slot: Tensor, prices: Tensor) -> tuple[Tensor, Tensor]:
     """The slot of each query at the least total cost, and prices, from those of the round before."""
-    found, paid = cheapest(edges, None if prices is None else prices.numpy(), None if slot is None else slot.numpy())
+    found, paid = cheapest(edges, prices.numpy(), slot.numpy())
     return torch.from_numpy(found), torch.from_numpy(paid)
