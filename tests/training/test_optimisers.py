@@ -64,3 +64,31 @@ def test_the_rate_of_every_group_is_set() -> None:
     optimizer = build_optimizer(list(network.parameters()), TrainingSettings())
     set_rate(optimizer, 0.25)
     assert [group["lr"] for group in optimizer.param_groups] == [0.25]
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_a_backbone_learns_at_its_own_rate(name: str) -> None:
+    settings = TrainingSettings(optimizer=name, learning_rate=0.05, weight_decay=0.01, backbone_rate=0.1)
+    ours, plain = small_network().to(memory_format=torch.channels_last), small_network()
+    optimizer = build_optimizer(list(ours.parameters()), settings, ours[:2].parameters())
+    assert sorted(group["lr"] for group in optimizer.param_groups) == pytest.approx([0.005, 0.05])
+    groups = [{"params": plain[:2].parameters(), "lr": 0.002}, {"params": plain[3].parameters(), "lr": 0.02}]
+    reference = {
+        "sgd": lambda: SGD(groups, momentum=0.9, nesterov=True, weight_decay=0.01),
+        "adam": lambda: Adam(groups, betas=(0.9, 0.999), weight_decay=0.01),
+    }[name]()
+    set_rate(optimizer, 0.02)
+    train(ours, optimizer)
+    train(plain, reference)
+    for own, other in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_rates_and_an_adversary_need_one_group() -> None:
+    backbone, adversary = small_network(), nn.Linear(2, 2)
+    together = build_optimizer(list(backbone.parameters()), TrainingSettings(), backbone.parameters())
+    assert len(together.param_groups) == 1
+    apart = TrainingSettings(learning_rate=0.1, backbone_rate=0.5)
+    other = build_optimizer(list(adversary.parameters()), apart, backbone.parameters())
+    set_rate(other, 0.2)
+    assert [group["lr"] for group in other.param_groups] == [0.2]

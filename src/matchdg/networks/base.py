@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,7 @@ class Network(nn.Module):
         self.classifier = classifier
         self.features = features
         self._mixed: torch.dtype | None = None
+        self._still: list[nn.Module] = []
 
     @property
     def classes(self) -> int:
@@ -55,6 +56,27 @@ class Network(nn.Module):
         hidden = representation if last is rounded else last.float()
         return Outputs(representation, hidden, self.classifier(hidden))
 
+    def freeze(self) -> None:
+        """Keep the featurizer as it is: no gradient reaches its parameters, and in training it is in `eval()` mode.
+
+        A penalty on the representation has a gradient by it all the same, which then ends there.
+        """
+        self.featurizer.requires_grad_(False)
+        self.featurizer.register_forward_hook(_with_gradient)
+        self.keep_still([self.featurizer])
+
+    def keep_still(self, modules: list[nn.Module]) -> None:
+        """Have `modules`, parts of this network, in `eval()` mode in training too."""
+        self._still += modules
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Self:
+        """As of every module, but for the parts that are kept still."""
+        super().train(mode)
+        for module in self._still:
+            module.eval()
+        return self
+
     @contextmanager
     def mixed(self, dtype: torch.dtype) -> Iterator[None]:
         """Inside, passes compute in `dtype` where that is safe, but for the last layer; all outputs are float32."""
@@ -63,3 +85,8 @@ class Network(nn.Module):
             yield
         finally:
             self._mixed = None
+
+
+def _with_gradient(module: nn.Module, inputs: Any, representation: Tensor) -> None:
+    if torch.is_grad_enabled() and not representation.requires_grad:
+        representation.requires_grad_()

@@ -59,12 +59,17 @@ class Trainer:
         self.split, self.matcher, self.settings, self.seed = split, matcher, settings, seed
         self.fabric, self.display, self.records = fabric, display, records
         self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
+        if settings.backbone_rate == 0:
+            objective.network.freeze()
         self.objective = objective.to(fabric.device)
         if len(split.train.input_shape) == 3:
             # Convolutions of small images are faster so, on CPUs and on GPUs.
             self.objective.to(memory_format=torch.channels_last)
         self.groups = objective.parameter_groups()
-        self.optimizers = {turn: build_optimizer(parameters, settings) for turn, parameters in self.groups.items()}
+        self.optimizers = {
+            turn: build_optimizer(parameters, settings, objective.network.featurizer.parameters())
+            for turn, parameters in self.groups.items()
+        }
         self.module: nn.Module = objective
         self.network, self.plain_parts = objective.network, objective.plain_parts(settings.extra != "none")
         # Fabric's wrappers convert precision and average gradients. Where there is nothing to do they are left

@@ -1,5 +1,8 @@
 """Optimisers from settings."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
@@ -7,11 +10,16 @@ from torch.optim import SGD, Adam, Optimizer
 from matchdg.training.settings import TrainingSettings
 
 
-def build_optimizer(parameters: list[nn.Parameter], settings: TrainingSettings) -> Optimizer:
-    """The optimiser of one parameter group, as one fused kernel where the device has one."""
+def build_optimizer(
+    parameters: list[nn.Parameter], settings: TrainingSettings, backbone: Iterable[nn.Parameter] = ()
+) -> Optimizer:
+    """The optimiser of `parameters`, as one fused kernel where the device has one.
+
+    Those of the `backbone` have a group of their own where their learning rate is another one.
+    """
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in parameters)
     ordered = [_plain_order(parameter) for parameter in parameters]
-    optimizer = _build(ordered, settings, fused)
+    optimizer = _build(_groups(parameters, ordered, settings, backbone), settings, fused)
     aliases = [(own, alias) for own, alias in zip(parameters, ordered, strict=True) if own is not alias]
     if aliases:
         optimizer.register_step_pre_hook(lambda *_: _lend_gradients(aliases))
@@ -20,12 +28,33 @@ def build_optimizer(parameters: list[nn.Parameter], settings: TrainingSettings) 
 
 
 def set_rate(optimizer: Optimizer, rate: float) -> None:
-    """Set the learning rate of every group."""
+    """Set the learning rate of every group: `rate`, times the factor of a group that has one."""
     for group in optimizer.param_groups:
-        group["lr"] = torch.tensor(rate) if isinstance(group["lr"], torch.Tensor) else rate
+        own = rate * group.get("factor", 1.0)
+        group["lr"] = torch.tensor(own) if isinstance(group["lr"], torch.Tensor) else own
 
 
-def _build(parameters: list[nn.Parameter], settings: TrainingSettings, fused: bool) -> Optimizer:
+def _groups(
+    parameters: list[nn.Parameter],
+    ordered: list[nn.Parameter],
+    settings: TrainingSettings,
+    backbone: Iterable[nn.Parameter],
+) -> list[Any]:
+    """What the optimiser is given of `ordered`, which stand for `parameters`: all of them alike, or in two groups."""
+    factor = settings.backbone_rate
+    slow = set() if factor == 1.0 else {id(parameter) for parameter in backbone}
+    own: list[nn.Parameter] = []
+    theirs: list[nn.Parameter] = []
+    for parameter, given in zip(parameters, ordered, strict=True):
+        (theirs if id(parameter) in slow else own).append(given)
+    if not theirs:
+        return ordered
+    rate = settings.learning_rate
+    groups = [{"params": own, "lr": rate, "factor": 1.0}, {"params": theirs, "lr": rate * factor, "factor": factor}]
+    return [group for group in groups if group["params"]]
+
+
+def _build(parameters: list[Any], settings: TrainingSettings, fused: bool) -> Optimizer:
     if settings.optimizer == "adam":
         return Adam(
             parameters,

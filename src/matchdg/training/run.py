@@ -433,6 +433,8 @@ def _training(spec: MethodSpec, values: Mapping[str, Any]) -> TrainingSettings:
     allowed = get_args(MatchKeep if spec.learns == "matches" else ClassKeep)
     if training.keep not in allowed:
         raise InputError(f"training.keep is {training.keep!r}; {spec.label} keeps an epoch by {', '.join(allowed)}")
+    if spec.learns == "matches" and training.backbone_rate == 0:
+        raise InputError(f"training.backbone_rate is 0, which leaves {spec.label} nothing to train")
     return training
 
 

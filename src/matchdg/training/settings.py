@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from matchdg.core.settings import Settings
+from matchdg.core.settings import LATE, Settings
 
 ClassKeep = Literal["loss", "accuracy", "objective", "last"]
 MatchKeep = Literal["top10-overlap", "overlap", "mean-rank", "mutual", "last"]
@@ -50,6 +50,13 @@ class TrainingSettings(Settings):
     selection: Literal["source", "target"] = Field(
         "source",
         description="whose data the criterion is computed on; 'target' leaks, and every result says so",
+    )
+    backbone_rate: float = Field(
+        1.0,
+        ge=0,
+        description="the featurizer's learning rate, as a factor on that of all else; 0: it stays as it is, its "
+        "BatchNorm statistics too",
+        json_schema_extra=LATE,
     )
 
     @model_validator(mode="after")
