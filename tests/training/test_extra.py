@@ -22,9 +22,9 @@ def gathered(monkeypatch):
     """What each training batch was gathered from: its rows, and its extra positions."""
     seen, gather = [], Batch.gather
 
-    def spy(dataset, rows, complete, extra=None):
+    def spy(dataset, rows, complete, extra=None, views=None):
         seen.append((rows, extra))
-        return gather(dataset, rows, complete, extra)
+        return gather(dataset, rows, complete, extra, views)
 
     monkeypatch.setattr(Batch, "gather", spy)
     return seen

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -9,7 +10,15 @@ from torch import Tensor
 from matchdg.core.errors import InputError
 from matchdg.core.families import unknown_name
 from matchdg.data.augmentation import AugmentationSettings
-from matchdg.data.dataset import DomainDataset
+from matchdg.data.dataset import DomainDataset, Inputs
+
+
+class Views(Protocol):
+    """How training inputs are augmented."""
+
+    def shown(self, inputs: Inputs, seed: int, epoch: int, draw: int, /) -> Inputs:
+        """A random view of each of `inputs`: the same for equal seed, epoch and draw, whatever is asked for first."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,8 @@ class DomainSplit:
     """`train` and `validation` hold source domains only; `test` holds targets, and sources where there are any.
 
     Positions, labels and domain indices are each data set's own; class names are shared. `augmentation` is how an
-    input of this data is augmented to make true pairs for phase 1's stopping rule (appendix C.3).
+    input of this data is augmented to make true pairs for phase 1's stopping rule (appendix C.3). `views` is how
+    training inputs are augmented, anew in each epoch; None: they are not.
     """
 
     train: DomainDataset
@@ -25,6 +35,7 @@ class DomainSplit:
     test: DomainDataset
     targets: tuple[str, ...]
     augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
+    views: Views | None = None
 
     def __post_init__(self) -> None:
         sources = self.sources

@@ -57,10 +57,11 @@ class NearestSettings(RepresentationSettings):
     every: int | None = Field(
         5, ge=1, description="epochs between two updates of the matches (t); null: they stay as they started"
     )
-    start: Literal["random", "perfect", "inputs"] = Field(
+    start: Literal["random", "perfect", "inputs", "network"] = Field(
         "random",
-        description="the first matches: random within a class, the true ones (an oracle), or nearest in the "
-        "inputs themselves (images: blurred pixels)",
+        description="the first matches: random within a class, the true ones (an oracle), nearest in the "
+        "inputs themselves (images: blurred pixels), or nearest in what the network makes of them before it is "
+        "trained (one with weights from elsewhere)",
     )
     assignment: Assignment = Field(
         "nearest",
@@ -100,7 +101,9 @@ class NearestMatcher:
 
     def due(self, epoch: int) -> bool:
         """Whether `epoch` begins with an update."""
-        return self.settings.every is not None and epoch > 0 and epoch % self.settings.every == 0
+        if epoch == 0:
+            return self.settings.start == "network"
+        return self.settings.every is not None and epoch % self.settings.every == 0
 
     def update(self, features: Tensor) -> MatchTable:
         """Match anew on `features[N, D]` of the data set's inputs."""

@@ -2,7 +2,20 @@
 
 from typing import Final
 
-from matchdg.methods import adversarial, contrastive, coral, csd, erm, irm, masf, matchdg, mmd, perfmatch, randmatch
+from matchdg.methods import (
+    adversarial,
+    contrastive,
+    coral,
+    csd,
+    erm,
+    irm,
+    masf,
+    matchdg,
+    mdghybrid,
+    mmd,
+    perfmatch,
+    randmatch,
+)
 from matchdg.methods.base import Clock, DomainLoss, Loss, Method, MethodSpec, Parts, Product, Pull, Term, Turn
 from matchdg.methods.batch import Batch
 
@@ -20,6 +33,7 @@ METHODS: Final[dict[str, MethodSpec]] = {
     "c-coral": coral.CONDITIONAL_SPEC,
     "matchdg": matchdg.SPEC,
     "matchdg-paper": matchdg.PAPER_SPEC,
+    "mdghybrid": mdghybrid.SPEC,
     "perfmatch": perfmatch.SPEC,
 }
 

@@ -135,10 +135,12 @@ class Method(nn.Module):
 
     Parameters of a method train with the network's, except those under `adversary`, which have their turn alone.
     `processes` that share a batch compute its loss together, each from the network's outputs for all of it; or apart,
-    each that of its own rows, and take the mean, which is the same only where a loss is a mean over rows.
+    each that of its own rows, and take the mean, which is the same only where a loss is a mean over rows. `paired` asks
+    for another view of each input of a batch.
     """
 
     processes: Literal["together", "apart"] = "together"
+    paired: bool = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,7 +6,7 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from matchdg.data import DomainDataset
+from matchdg.data import DomainDataset, Inputs
 
 
 # Not frozen, and nor is `Batch`: Fabric refuses frozen ones among the arguments of what it wraps.
@@ -31,8 +31,9 @@ class Batch:
 
     `inputs[V, …]`, `labels[V]`; `cells[V]` indexes the flattened grid [K B], None where every cell is present.
     `positions[V]` are the inputs' places in the data: where matches are not one-to-one, rows share inputs.
-    `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone. Where several
-    processes share the batch, `inputs` and `extra` are those of this one's `part`, and all else is of the whole batch.
+    `extra` are inputs [E, …] and labels [E] beside the rows, which get the classification loss alone. `paired` are
+    other views of `inputs`, for methods that ask for them. Where several processes share the batch, `inputs`, `paired`
+    and `extra` are those of this one's `part`, and all else is of the whole batch.
     """
 
     inputs: Tensor
@@ -44,25 +45,40 @@ class Batch:
     extra: tuple[Tensor, Tensor] | None = None
     part: Part | None = None
     positions: Tensor | None = None
+    paired: Tensor | None = None
 
     @classmethod
-    def gather(cls, dataset: DomainDataset, rows: Tensor, complete: bool, extra: Tensor | None = None) -> "Batch":
+    def gather(
+        cls,
+        dataset: DomainDataset,
+        rows: Tensor,
+        complete: bool,
+        extra: Tensor | None = None,
+        views: Inputs | None = None,
+    ) -> "Batch":
         """The inputs and labels at `rows[B, K]`; `complete` promises that there is no -1 among them.
 
-        `extra[E]` are the positions of the extra part.
+        `extra[E]` are the positions of the extra part; `views` are other views of the data set's inputs, to pair.
         """
         positions, cells = _positions(rows, complete)
-        return cls._of(dataset, rows, positions, cells, extra)
+        return cls._of(dataset, rows, positions, cells, extra, views=views)
 
     @classmethod
     def gather_part(
-        cls, dataset: DomainDataset, rows: Tensor, complete: bool, own: slice, processes: int, extra: Tensor | None
+        cls,
+        dataset: DomainDataset,
+        rows: Tensor,
+        complete: bool,
+        own: slice,
+        processes: int,
+        extra: Tensor | None,
+        views: Inputs | None = None,
     ) -> "Batch":
         """The same for one of `processes` that share the batch, whose rows are `own`; the inputs are these rows'."""
         positions, cells = _positions(rows, complete)
         numbers = (torch.arange(len(positions), device=rows.device) if cells is None else cells) % len(rows)
         places = ((numbers >= own.start) & (numbers < own.stop)).nonzero().flatten()
-        batch = cls._of(dataset, rows, positions, cells, extra, places)
+        batch = cls._of(dataset, rows, positions, cells, extra, places, views)
         return replace(batch, part=Part(places, (own.stop - own.start) * processes / len(rows)))
 
     @classmethod
@@ -74,9 +90,11 @@ class Batch:
         cells: Tensor | None,
         extra: Tensor | None,
         places: Tensor | None = None,
+        views: Inputs | None = None,
     ) -> "Batch":
+        own = positions if places is None else positions[places]
         return cls(
-            dataset.inputs[positions if places is None else positions[places]],
+            dataset.inputs[own],
             dataset.labels[positions],
             len(rows),
             rows.shape[1],
@@ -84,6 +102,7 @@ class Batch:
             cells,
             None if extra is None else (dataset.inputs[extra], dataset.labels[extra]),
             positions=positions,
+            paired=None if views is None else views[own],
         )
 
     def to(self, device: torch.device) -> "Batch":
@@ -92,7 +111,8 @@ class Batch:
         inputs, labels = self.inputs.to(device), self.labels.to(device)
         extra = None if self.extra is None else (self.extra[0].to(device), self.extra[1].to(device))
         positions = None if self.positions is None else self.positions.to(device)
-        return replace(self, inputs=inputs, labels=labels, cells=cells, extra=extra, positions=positions)
+        paired = None if self.paired is None else self.paired.to(device)
+        return replace(self, inputs=inputs, labels=labels, cells=cells, extra=extra, positions=positions, paired=paired)
 
     @cached_property
     def domains(self) -> Tensor:

@@ -26,6 +26,7 @@ from matchdg.training.optimisers import build_optimizer, set_rate
 from matchdg.training.records import Records
 from matchdg.training.seeds import stream
 from matchdg.training.settings import TrainingSettings
+from matchdg.training.shown import shown
 from matchdg.training.terms import TermMeans
 
 
@@ -252,19 +253,20 @@ class Trainer:
         rows = self.table.rows[order].to(self.fabric.device)
         world, rank = self.fabric.world_size, self.fabric.global_rank
         batches = rows.tensor_split(self._count_batches())
-        data, complete = self.train_data, self.table.complete
+        data, pairs = shown(self.split, self.train_data, self.seed, self.epoch, self.objective.method.paired)
+        complete = self.table.complete
         for whole, extras in zip(batches, self._extras([len(batch) for batch in batches]), strict=True):
             if world == 1:
-                yield Batch.gather(data, whole, complete, None if extras is None else extras.flatten()), 1.0
+                yield Batch.gather(data, whole, complete, None if extras is None else extras.flatten(), pairs), 1.0
                 continue
             extra = None if extras is None else extras.tensor_split(world)[rank].flatten()
             parts = whole.tensor_split(world)
             if self.objective.method.processes == "apart":
-                yield Batch.gather(data, parts[rank], complete, extra), len(parts[rank]) * world / len(whole)
+                yield Batch.gather(data, parts[rank], complete, extra, pairs), len(parts[rank]) * world / len(whole)
             else:
                 start = sum(len(part) for part in parts[:rank])
                 own = slice(start, start + len(parts[rank]))
-                yield Batch.gather_part(data, whole, complete, own, world, extra), 1.0
+                yield Batch.gather_part(data, whole, complete, own, world, extra, pairs), 1.0
 
     def _extras(self, sizes: list[int]) -> list[Tensor | None]:
         """For each batch its extra positions, some a row: all inputs in random order, begun anew when they run out."""

@@ -70,9 +70,12 @@ class _SharedForward:
         self._extra: Tensor | None = None
 
     def __call__(self, inputs: Tensor) -> Outputs:
-        if inputs is not self._batch.inputs or self._network.classifier.weight is not self._weight:
+        if self._network.classifier.weight is not self._weight:
             return cast(Outputs, self._network(inputs))
-        return self._whole(self._own(inputs))
+        if inputs is self._batch.inputs:
+            return self._whole(self._own(inputs))
+        outputs = cast(Outputs, self._network(inputs))
+        return self._whole(outputs) if inputs is self._batch.paired else outputs
 
     def _own(self, inputs: Tensor) -> Outputs:
         """The outputs for this process's inputs; of the first pass, the extra part's logits are kept."""
