@@ -146,6 +146,12 @@ def test_a_class_that_no_domain_has_and_complete_data_are_not_noticed() -> None:
     assert split_by_domain(_data([[4, 0, 4]] * 3), ["c"]).notices == ()
 
 
+def test_what_a_data_set_remarks_is_noticed_before_that() -> None:
+    split = replace(split_by_domain(_data([[4, 0, 4], [4, 4, 4], [4, 4, 4]]), ["c"]), remarks=("few were found",))
+    assert split.notices[0] == "few were found"
+    assert split.notices[1].startswith("source domain 'a' has no input of class '1'")
+
+
 def test_domains_of_single_inputs_leave_nothing_to_select_with() -> None:
     with pytest.raises(InputError, match="no inputs are left in a, b; every domain needs at least two a class"):
         split_by_domain(_data([[1, 1], [1, 1], [4, 4]]), ["c"])

@@ -27,7 +27,8 @@ class DomainSplit:
 
     Positions, labels and domain indices are each data set's own; class names are shared. `augmentation` is how an
     input of this data is augmented to make true pairs for phase 1's stopping rule (appendix C.3). `views` is how
-    training inputs are augmented, anew in each epoch; None: they are not.
+    training inputs are augmented, anew in each epoch; None: they are not. `remarks` are sentences that the user
+    should see, on what was found in files that are as they are.
     """
 
     train: DomainDataset
@@ -36,6 +37,7 @@ class DomainSplit:
     targets: tuple[str, ...]
     augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
     views: Views | None = None
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sources = self.sources
@@ -81,9 +83,9 @@ class DomainSplit:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is unusual about the training data, one sentence each: classes that a source domain lacks."""
+        """What is unusual about the data, one sentence each: remarks, and classes that a source domain lacks."""
         absent = ((self.train.counts == 0) & (self.train.counts.sum(0) > 0)).nonzero().tolist()
-        return tuple(
+        return self.remarks + tuple(
             f"source domain {self.sources[domain]!r} has no input of class {self.train.class_names[label]!r}; "
             "its matches are left out there"
             for domain, label in absent
