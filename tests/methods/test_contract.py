@@ -25,6 +25,7 @@ SHAPES = {
     "lenet": (1, 12, 12),
     "domainbed-cnn": (1, 8, 8),
     "small-cnn": (1, 16, 16),
+    "frozen": (5,),
 }
 DOMAINS, CLASSES = 3, 3
 EVERY = {**METHODS, **PHASE1_METHODS}

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from matchdg.core.errors import InputError
-from matchdg.networks import NETWORKS, Network, Outputs
+from matchdg.networks import FLAT_NETWORKS, NETWORKS, Network, Outputs
 from matchdg.networks.domainbed import DomainBedCnnSettings
 from matchdg.networks.lenet import LeNetSettings
 from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
@@ -19,8 +19,9 @@ SHAPES = {
     "lenet": [(1, 28, 28), (1, 12, 12), (3, 13, 31)],
     "domainbed-cnn": [(1, 28, 28), (3, 9, 14), (2, 1, 1)],
     "small-cnn": [(1, 32, 32), (3, 13, 20), (2, 1, 1)],
+    "frozen": [(5,), (2, 3)],
 }
-IMAGES = [name for name in NETWORKS if name != "slab"]
+IMAGES = [name for name in NETWORKS if name not in FLAT_NETWORKS]
 CASES = [(name, shape) for name in NETWORKS for shape in SHAPES[name]]
 
 

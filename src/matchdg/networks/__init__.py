@@ -4,13 +4,20 @@ from typing import Final
 
 from matchdg.networks.base import Layer, Network, Outputs
 from matchdg.networks.domainbed import DomainBedCnnSettings
+from matchdg.networks.frozen import FrozenSettings
 from matchdg.networks.lenet import LeNetSettings
 from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
 from matchdg.networks.slab import SlabNetworkSettings
 from matchdg.networks.small_cnn import SmallCnnSettings
 
 NetworkSettings = (
-    SlabNetworkSettings | ResNet18Settings | ResNet50Settings | LeNetSettings | DomainBedCnnSettings | SmallCnnSettings
+    SlabNetworkSettings
+    | ResNet18Settings
+    | ResNet50Settings
+    | LeNetSettings
+    | DomainBedCnnSettings
+    | SmallCnnSettings
+    | FrozenSettings
 )
 
 NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
@@ -20,9 +27,10 @@ NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
     "lenet": LeNetSettings,
     "domainbed-cnn": DomainBedCnnSettings,
     "small-cnn": SmallCnnSettings,
+    "frozen": FrozenSettings,
 }
 
-# They take inputs of any shape, as flat vectors; all others take images.
-FLAT_NETWORKS: Final = frozenset({"slab"})
+# They take inputs of any shape, or features, as flat vectors; all others take images.
+FLAT_NETWORKS: Final = frozenset({"slab", "frozen"})
 
-__all__ = ["FLAT_NETWORKS", "NETWORKS", "Layer", "Network", "NetworkSettings", "Outputs"]
+__all__ = ["FLAT_NETWORKS", "NETWORKS", "FrozenSettings", "Layer", "Network", "NetworkSettings", "Outputs"]

@@ -13,7 +13,7 @@ from matchdg.networks import Network
 from matchdg.training.criteria import augmented, on_device
 from matchdg.training.embed import embed
 from matchdg.training.records import read_records
-from matchdg.training.run import RunSettings, load_matches, load_network, run_folder
+from matchdg.training.run import RunSettings, build_split, load_matches, load_network, run_folder
 
 Quality = dict[str, float]
 MEMORY = 256 * 2**20
@@ -41,7 +41,7 @@ def measure_quality(
     found = read_quality(out, settings, measured)
     if found is not None:
         return found
-    split = settings.dataset.build(settings.seed)
+    split = build_split(settings)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network = load_network(out, settings, split).to(device)
     found = {**quality_of(network, split, measured), **augmentation_of(network, split, measured, settings.seed)}

@@ -29,11 +29,12 @@ from matchdg.matching import (
     NearestSettings,
 )
 from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
-from matchdg.networks import FLAT_NETWORKS, NETWORKS, Network, NetworkSettings
+from matchdg.networks import FLAT_NETWORKS, NETWORKS, FrozenSettings, Network, NetworkSettings
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
 from matchdg.training.display import Display, Silent, Warnings
 from matchdg.training.evaluate import Scores, evaluate
+from matchdg.training.frozen import freeze
 from matchdg.training.loop import Trainer
 from matchdg.training.objective import Objective
 from matchdg.training.records import Records, without_nan
@@ -227,6 +228,12 @@ def execute(
     return result
 
 
+def build_split(settings: RunSettings) -> DomainSplit:
+    """The data as the run's network sees them: of a frozen one its backbone's features."""
+    split = settings.dataset.build(settings.seed)
+    return freeze(split, settings.network) if isinstance(settings.network, FrozenSettings) else split
+
+
 def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
     """The network and the method, initialised from the run's seed."""
     torch.manual_seed(settings.seed)
@@ -284,7 +291,7 @@ def _execute_here(
         torch.set_num_threads(machine.threads)
     began = time.monotonic()
     folder = run_folder(out, settings)
-    split = settings.dataset.build(settings.seed)
+    split = build_split(settings)
     for text in split.notices:
         display.notice(text)
     records = Records()
