@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matchdg.core.errors import InputError
 from matchdg.data.xray.dicom import read_dicom
 
 pytest.importorskip("pydicom", reason="the extra [xray] is not installed: pip install 'matchdg[xray]'")
@@ -111,30 +110,25 @@ def test_jpeg_within_dicom_is_read_as_in_rsna(dicom: Dicom) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no DICOM at all", b"\0" * 128 + b"DICM"])
-def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x ray é.dcm"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"x ray é\.dcm could not be read as a DICOM image .* restore the file"):
+    with pytest.raises(ValueError, match="it cannot be read as a DICOM image"):
         read_dicom(path)
 
 
-def test_a_file_cut_short_is_named(dicom: Dicom) -> None:
+def test_a_file_cut_short_is_refused(dicom: Dicom) -> None:
     path = dicom(RAMP12, bits=12)
     path.write_bytes(path.read_bytes()[:-1000])
-    with pytest.raises(InputError, match=r"image\.dcm could not be read as a DICOM image"):
+    with pytest.raises(ValueError, match="it cannot be read as a DICOM image"):
         read_dicom(path)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.dcm does not exist"):
-        read_dicom(tmp_path / "none.dcm")
 
 
 def test_several_frames_are_refused(dicom: Dicom) -> None:
-    with pytest.raises(InputError, match=r"shape \(2, 4, 4\), expected one image \[rows, columns\]"):
+    with pytest.raises(ValueError, match=r"shape \(2, 4, 4\), expected one image \[rows, columns\]"):
         read_dicom(dicom(np.zeros((2, 4, 4), np.uint8)))
 
 
 def test_another_kind_of_colours_is_refused(dicom: Dicom) -> None:
-    with pytest.raises(InputError, match="is a PALETTE COLOR image, expected one of MONOCHROME1"):
+    with pytest.raises(ValueError, match="is a PALETTE COLOR image, expected one of MONOCHROME1"):
         read_dicom(dicom(np.zeros((4, 4), np.uint8), PhotometricInterpretation="PALETTE COLOR"))

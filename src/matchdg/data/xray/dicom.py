@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from matchdg.core.errors import InputError
 from matchdg.data.xray.extra import xray_module
 
 PHOTOMETRIC = ("MONOCHROME1", "MONOCHROME2", "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_RCT", "YBR_ICT")
@@ -23,8 +22,8 @@ def read_dicom(path: Path) -> np.ndarray:
     because files of 10 to 16 bits seldom use the whole range. MONOCHROME1, where small is bright, is inverted.
     Colours become their luminance.
 
-    Raises `InputError`, naming the file, for one that is no DICOM image, has several frames, or is compressed in a way
-    that the installed packages do not read.
+    Raises `ValueError` for a file that is no DICOM image, has several frames, or is compressed in a way that the
+    installed packages do not read; whoever reads files names it.
     """
     pydicom = xray_module("pydicom")
     try:
@@ -32,21 +31,15 @@ def read_dicom(path: Path) -> np.ndarray:
         stored = np.asarray(file.pixel_array)
         photometric = str(file.PhotometricInterpretation)
         values = _modality(file, stored) if photometric.startswith("MONOCHROME") else stored
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except PermissionError:
-        raise InputError(f"{path} is not readable; change its permissions") from None
-    except MemoryError:
+    except (OSError, MemoryError):
         raise
     except Exception as error:
         # pydicom lets through what its parsers and decoders happen to raise.
-        raise InputError(
-            f"{path} could not be read as a DICOM image ({_first_line(error)}); restore the file, or remove it"
-        ) from None
+        raise ValueError(f"it cannot be read as a DICOM image ({_first_line(error)})") from None
     if photometric not in PHOTOMETRIC:
-        raise InputError(f"{path} is a {photometric} image, expected one of {', '.join(PHOTOMETRIC)}")
+        raise ValueError(f"it is a {photometric} image, expected one of {', '.join(PHOTOMETRIC)}")
     if stored.ndim != (2 if photometric.startswith("MONOCHROME") else 3) or not stored.size:
-        raise InputError(f"{path} has pixels of shape {stored.shape}, expected one image [rows, columns]")
+        raise ValueError(f"it has pixels of shape {stored.shape}, expected one image [rows, columns]")
     if not photometric.startswith("MONOCHROME"):
         depth = 2 ** int(file.BitsStored) - 1
         return _bytes(values @ np.asarray(LUMINANCE) / depth)
