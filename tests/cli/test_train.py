@@ -116,6 +116,22 @@ def test_data_dir_reaches_the_processes_that_are_started(matchdg, monkeypatch, t
     assert os.environ["MATCHDG_DATA"] == str(tmp_path / "data")
 
 
+def test_a_frozen_network_is_that_of_the_features(matchdg, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    small = ["-d", "rotated-digits", "--network", "small-cnn", "-m", "erm", *SMALL, "--json"]
+    ran = matchdg("train", "--freeze", *small, "-s", "network.summary=flatten")
+    assert ran.code == 0, ran.err
+    network = json.loads((tmp_path / json.loads(ran.out)["folder"] / "settings.json").read_text())["network"]
+    assert (network["name"], network["backbone"]) == ("frozen", {"name": "small-cnn", "summary": "flatten"})
+    assert list((tmp_path / "cache").rglob("*.npy"))
+
+
+def test_freezing_needs_a_network(matchdg):
+    ran = matchdg("train", "--freeze", "-d", "rotated-digits")
+    assert ran.code == 2
+    assert "--freeze needs --network NAME" in ran.err
+
+
 def test_target_selection_is_shouted(matchdg):
     ran = matchdg("train", *SMALL, "-s", "training.selection=target", "-q")
     assert "SELECTED ON THE TARGET" in ran.out

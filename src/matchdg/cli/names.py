@@ -2,7 +2,7 @@
 
 import typer
 
-DATASETS = ("slab", "counter-example", "rotated-mnist", "rotated-fashion-mnist", "rotated-digits", "arrays")
+DATASETS = ("slab", "counter-example", "rotated-mnist", "rotated-fashion-mnist", "rotated-digits", "arrays", "folder", "pacs")
 MATCHERS = ("random", "perfect", "partly-perfect", "nearest", "learnt")
 METHODS = (
     "erm",
@@ -18,9 +18,10 @@ METHODS = (
     "c-coral",
     "matchdg",
     "matchdg-paper",
+    "mdghybrid",
     "perfmatch",
 )
-NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn")
+NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn", "frozen")
 TABLES = (
     "slab",
     "rotated_mnist_resnet18",

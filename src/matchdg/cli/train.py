@@ -15,6 +15,10 @@ def train(
     method: Annotated[str | None, names.option("What is minimised", names.METHODS, "--method", "-m")] = None,
     dataset: Annotated[str | None, names.option("The data", names.DATASETS, "--dataset", "-d")] = None,
     network: Annotated[str | None, names.option("The network", names.NETWORKS)] = None,
+    freeze: Annotated[
+        bool,
+        typer.Option("--freeze", help="Train a head alone, on features of --network that are computed once and kept."),
+    ] = False,
     matcher: Annotated[str | None, names.option("Where matches come from", names.MATCHERS)] = None,
     set_: Annotated[
         list[str] | None,
@@ -64,7 +68,8 @@ def train(
     values = read_config(config)
     named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
     values.update({key: value for key, value in named.items() if value is not None})
-    settings = RunSettings.parse(apply(values, set_ or []))
+    values = apply(values, set_ or [])
+    settings = RunSettings.parse(frozen(values) if freeze else values)
     machine = MachineSettings.parse(
         {
             "accelerator": accelerator,
@@ -97,6 +102,16 @@ def read_config(path: Path | None) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{path} holds {type(values).__name__}, expected a mapping of settings")
     return values
+
+
+def frozen(values: dict[str, Any]) -> dict[str, Any]:
+    """The same run of a head on the features of its network."""
+    backbone = values.get("network")
+    if backbone is None:
+        raise InputError("--freeze needs --network NAME: the network that gives the features, with weights")
+    if isinstance(backbone, dict) and backbone.get("name") == "frozen":
+        return values
+    return {**values, "network": {"name": "frozen", "backbone": backbone}}
 
 
 def apply(values: dict[str, Any], assignments: list[str]) -> dict[str, Any]:

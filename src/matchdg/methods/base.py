@@ -175,8 +175,8 @@ class MethodSpec:
     `adversarial` says that it has an adversary, whose turns leave the network without a gradient. `learns` says
     whether it trains a classifier or, as phase 1 does, a representation for matching. `phase1` are the sections
     of the phase 1 that a method on learnt matches runs first, as `RunSettings.parse` reads them; `phase1_on_images`
-    are those that it has besides where the run's network takes images; `training` are its defaults of the section of
-    that name, where they are others than everybody's.
+    are those that it has besides where the run's network takes images and has no weights from elsewhere; `training`
+    are its defaults of the section of that name, where they are others than everybody's.
     """
 
     label: str

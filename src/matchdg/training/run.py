@@ -93,7 +93,7 @@ class RunSettings:
             choose("matcher", matcher_name, MATCHERS).parse(matcher, "matcher"),
             _training(spec, values.get("training", {})),
             seed,
-            cls._parse_phase1(spec, values, network_name not in FLAT_NETWORKS),
+            cls._parse_phase1(spec, values, _from_scratch(network_name, network)),
         )._checked()
 
     @classmethod
@@ -454,6 +454,11 @@ def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
         same = extends and section.get("name", default.get("name")) == default.get("name")
         result[key] = {**default, **section} if same else section
     return result
+
+
+def _from_scratch(network: str, values: Mapping[str, Any]) -> bool:
+    """Whether the network is one on images without weights from elsewhere."""
+    return network not in FLAT_NETWORKS and not values.get("weights")
 
 
 def _section(kind: str, value: Any) -> tuple[str, dict[str, Any]]:
