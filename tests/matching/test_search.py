@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import linear
 
 from matchdg.core.errors import InputError
 from matchdg.matching.search import nearest, scores
@@ -73,6 +74,38 @@ def test_copies_of_a_candidate_are_equally_near_wherever_they_stand():
     assert torch.equal(positions[:, 0], first)
     assert torch.equal(nearest(distinct + 1e-3, candidates, 2)[0][:, 0], first)
     assert float(distances.max()) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_of_equal_candidates_in_blocks_of_many_columns(seed):
+    generator = torch.Generator().manual_seed(seed)
+    candidates = torch.randint(5, 9, (3000, 2), generator=generator).float()
+    equal = torch.randint(3000, (1 + seed * 20,), generator=generator)
+    candidates[equal] = 1
+    positions, distances = nearest(torch.zeros(3, 2), candidates)
+    assert positions.flatten().tolist() == [int(equal.min())] * 3
+    assert float(distances.max()) == pytest.approx(2**0.5)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 33, 300])
+def test_products_are_those_of_onednn_bit_by_bit(rows):
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("PyTorch without oneDNN")
+    half = points(32, 100, seed=1)
+    queries, candidates = points(rows, 100), torch.cat([half, -half])  # about zero, so that they are not shifted
+    _, _, block = next(scores(queries, candidates, 2**28))
+    constant = (candidates * candidates).sum(1) / 2
+    expected = linear(queries.to_mkldnn(), (-candidates).to_mkldnn(), constant.to_mkldnn()).to_dense()
+    assert torch.equal(block, expected)
+
+
+def test_without_onednn_the_same(monkeypatch):
+    queries, candidates = points(50), points(200, seed=1)
+    expected = nearest(queries, candidates)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    positions, distances = nearest(queries, candidates)
+    assert torch.equal(positions, expected[0])
+    torch.testing.assert_close(distances, expected[1])
 
 
 def test_features_far_from_zero_keep_their_order():

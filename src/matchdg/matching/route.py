@@ -129,7 +129,8 @@ def along(
 
 
 def _gather(features: Tensor, cells: tuple[Tensor, ...]) -> list[Tensor]:
-    return [features[positions.to(features.device)] for positions in cells]
+    together = features.index_select(0, torch.cat(cells).to(features.device))
+    return list(together.split([len(positions) for positions in cells]))
 
 
 def _mean_of_finite(tables: list[Tensor]) -> Tensor:

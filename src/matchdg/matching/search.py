@@ -5,7 +5,6 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
 from matchdg.core.errors import DivergedError, InputError
 
@@ -46,11 +45,21 @@ def first(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     best = torch.full((len(queries),), torch.inf, device=queries.device)
     found = torch.zeros(len(queries), dtype=torch.int64, device=queries.device)
     for rows, start, block in scores(queries, candidates, memory):
-        value, column = block.min(1)
+        value, column = _least(block)
         nearer = value < best[rows]
         best[rows] = torch.where(nearer, value, best[rows])
         found[rows] = torch.where(nearer, column + start, found[rows])
     return found
+
+
+def _least(block: Tensor) -> tuple[Tensor, Tensor]:
+    """The least score of each row and its first column: of groups of columns first, as positions are slow to keep."""
+    if block.device.type != "cpu":
+        return block.min(1)
+    groups = block.view(len(block), _GRAIN, -1)
+    value, group = groups.amin(2).min(1)
+    place = groups[torch.arange(len(block)), group].argmin(1)
+    return value, group * groups.shape[2] + place
 
 
 def first_k(queries: Tensor, candidates: Tensor, k: int, memory: int, prices: Tensor | None = None) -> Tensor:
@@ -80,6 +89,7 @@ def scores(
     side = torch.empty(columns, candidates.shape[1], device=candidates.device)
     squares = torch.empty_like(side)
     constant = torch.empty(columns, device=candidates.device)
+    part = torch.empty(rows, candidates.shape[1], device=candidates.device)
     for first in range(0, len(candidates), columns):
         inside = slice(first, min(first + columns, len(candidates)))
         count = inside.stop - first
@@ -91,8 +101,8 @@ def scores(
             constant[:count] += prices[inside]
         product = _linear(side, constant)
         for start in range(0, len(queries), rows):
-            part = (queries[start : start + rows] - shift).float()
-            yield slice(start, start + len(part)), first, product(part)
+            strip = slice(start, min(start + rows, len(queries)))
+            yield strip, first, product(torch.sub(queries[strip], shift, out=part[: strip.stop - start]))
 
 
 def all_scores(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
@@ -133,11 +143,15 @@ def check_pair(queries: Tensor, candidates: Tensor) -> None:
 
 
 def _linear(weight: Tensor, bias: Tensor) -> Callable[[Tensor], Tensor]:
-    """`inputs @ weight.T + bias`. On a CPU by oneDNN, which on some makes is twice as fast as what PyTorch takes."""
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+    """`inputs @ weight.T + bias`. On a CPU by oneDNN, which on some makes is twice as fast as what PyTorch takes.
+
+    It is asked directly: `to_mkldnn`, `linear` and `to_dense` give the same numbers by way of a copy of each block,
+    and fresh memory for these takes as long as the product.
+    """
+    direct = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available() or direct is None:
         return lambda inputs: torch.addmm(bias, inputs, weight.T)
-    packed, added = weight.to_mkldnn(), bias.to_mkldnn()
-    return lambda inputs: linear(inputs.to_mkldnn(), packed, added).to_dense()
+    return lambda inputs: direct(inputs, weight, bias, "none", [], "")
 
 
 def _block_size(queries: Tensor, candidates: Tensor, memory: int, bytes_each: int) -> tuple[int, int]:
