@@ -26,6 +26,7 @@ SHAPES = {
     "domainbed-cnn": (1, 8, 8),
     "small-cnn": (1, 16, 16),
     "frozen": (5,),
+    "efficientnet-lite0": (1, 32, 32),
 }
 DOMAINS, CLASSES = 3, 3
 EVERY = {**METHODS, **PHASE1_METHODS}

@@ -20,6 +20,7 @@ SHAPES = {
     "domainbed-cnn": [(1, 28, 28), (3, 9, 14), (2, 1, 1)],
     "small-cnn": [(1, 32, 32), (3, 13, 20), (2, 1, 1)],
     "frozen": [(5,), (2, 3)],
+    "efficientnet-lite0": [(3, 32, 32), (1, 33, 45)],
 }
 IMAGES = [name for name in NETWORKS if name not in FLAT_NETWORKS]
 CASES = [(name, shape) for name in NETWORKS for shape in SHAPES[name]]

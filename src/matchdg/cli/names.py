@@ -21,7 +21,7 @@ METHODS = (
     "mdghybrid",
     "perfmatch",
 )
-NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn", "frozen")
+NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn", "frozen", "efficientnet-lite0")
 TABLES = (
     "slab",
     "rotated_mnist_resnet18",

@@ -4,8 +4,10 @@ from typing import Final
 
 from matchdg.networks.base import Layer, Network, Outputs
 from matchdg.networks.domainbed import DomainBedCnnSettings
+from matchdg.networks.efficientnet_lite import EfficientNetLite0Settings
 from matchdg.networks.frozen import FrozenSettings
 from matchdg.networks.lenet import LeNetSettings
+from matchdg.networks.pretrained import bare_network
 from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
 from matchdg.networks.slab import SlabNetworkSettings
 from matchdg.networks.small_cnn import SmallCnnSettings
@@ -18,6 +20,7 @@ NetworkSettings = (
     | DomainBedCnnSettings
     | SmallCnnSettings
     | FrozenSettings
+    | EfficientNetLite0Settings
 )
 
 NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
@@ -28,9 +31,19 @@ NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
     "domainbed-cnn": DomainBedCnnSettings,
     "small-cnn": SmallCnnSettings,
     "frozen": FrozenSettings,
+    "efficientnet-lite0": EfficientNetLite0Settings,
 }
 
 # They take inputs of any shape, or features, as flat vectors; all others take images.
 FLAT_NETWORKS: Final = frozenset({"slab", "frozen"})
 
-__all__ = ["FLAT_NETWORKS", "NETWORKS", "FrozenSettings", "Layer", "Network", "NetworkSettings", "Outputs"]
+__all__ = [
+    "FLAT_NETWORKS",
+    "NETWORKS",
+    "FrozenSettings",
+    "Layer",
+    "Network",
+    "NetworkSettings",
+    "Outputs",
+    "bare_network",
+]

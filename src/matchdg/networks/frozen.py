@@ -1,16 +1,19 @@
 """A head on the features of a network that is not trained: they are computed once, and a run takes seconds."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from math import prod
+from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from torch import nn
 
 from matchdg.core.errors import InputError
 from matchdg.core.families import choose
 from matchdg.core.settings import Settings
 from matchdg.networks.base import Network
+from matchdg.networks.pretrained import weights_path
 
 
 class FrozenSettings(Settings):
@@ -24,12 +27,23 @@ class FrozenSettings(Settings):
     backbone: dict[str, Any] = Field(
         {"name": "resnet18"}, validate_default=True, description="the network that gives the features"
     )
+    weights_file: Path | None = Field(
+        None, exclude=True, description="the file of the backbone's weights, where the backbone names them by content"
+    )
     hidden: tuple[int, ...] = Field(
         (256,), description="units of the layers, each with a ReLU, that lead to the representation; none: the features"
     )
     dropout: float = Field(0.0, ge=0, lt=1, description="part of the representation that is dropped in training")
     views: int = Field(4, ge=0, description="random views of each training image whose features are kept; 0: none")
     standardise: bool = Field(True, description="scale features by their mean and spread over the source domains")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _file_apart(cls, values: Any) -> Any:
+        """Remember where the backbone's weights are; what they are is all that its settings keep."""
+        backbone = values.get("backbone") if isinstance(values, Mapping) else None
+        file = weights_path(backbone) if isinstance(backbone, Mapping) else None
+        return values if file is None else {**values, "weights_file": file}
 
     @field_validator("backbone", mode="before")
     @classmethod
@@ -58,6 +72,8 @@ class FrozenSettings(Settings):
         from matchdg.networks import NETWORKS
 
         values = dict(self.backbone)
+        if self.weights_file is not None:
+            values["weights_file"] = self.weights_file
         return NETWORKS[values.pop("name")].parse(values, "backbone").build(input_shape, 2).eval()
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Network:

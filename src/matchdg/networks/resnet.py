@@ -1,15 +1,15 @@
-"""ResNets from torchvision, without pre-training, for any number of channels and any size."""
+"""ResNets from torchvision, for any number of channels and any size."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from torch import nn
 
-from matchdg.core.settings import Settings
-from matchdg.networks.base import Network
 from matchdg.networks.images import check_images
+from matchdg.networks.pretrained import PretrainedSettings, Published
 from matchdg.networks.small_maps import with_small_maps
+from matchdg.networks.torchvision_weights import torchvision_weights
 
 Stem = Literal["imagenet", "small"]
 
@@ -19,34 +19,38 @@ _STEM_HELP = (
 )
 
 
-class ResNet18Settings(Settings):
+class ResNet18Settings(PretrainedSettings):
     """ResNet-18 (He et al., 2016); the representation is the 512 pooled features."""
+
+    published: ClassVar[Published] = torchvision_weights("resnet18", "resnet18-f37072fd.pth", "fc.")
 
     stem: Stem = Field("imagenet", description=_STEM_HELP)
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> Network:
-        """The network for images [channels, height, width]."""
+    def body(self, input_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+        """The network up to its representation, for images [channels, height, width]."""
         check_images("resnet18", input_shape)
         from torchvision.models import resnet18
 
-        return _network(resnet18, self.stem, input_shape[0], classes)
+        return _body(resnet18, self.stem, input_shape[0])
 
 
-class ResNet50Settings(Settings):
+class ResNet50Settings(PretrainedSettings):
     """ResNet-50 (He et al., 2016); the representation is the 2,048 pooled features."""
+
+    published: ClassVar[Published] = torchvision_weights("resnet50", "resnet50-0676ba61.pth", "fc.")
 
     stem: Stem = Field("imagenet", description=_STEM_HELP)
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> Network:
-        """The network for images [channels, height, width]."""
+    def body(self, input_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+        """The network up to its representation, for images [channels, height, width]."""
         check_images("resnet50", input_shape)
         from torchvision.models import resnet50
 
-        return _network(resnet50, self.stem, input_shape[0], classes)
+        return _body(resnet50, self.stem, input_shape[0])
 
 
-def _network(make: Callable[[], Any], stem: Stem, channels: int, classes: int) -> Network:
-    """What torchvision makes, with the first convolution of `channels` and `stem`, and the last layer apart."""
+def _body(make: Callable[[], Any], stem: Stem, channels: int) -> tuple[nn.Module, int]:
+    """What torchvision makes, with the first convolution of `channels` and `stem`, without the last layer."""
     model = make()
     first: dict[str, Any] = {"kernel_size": 7, "stride": 2, "padding": 3}
     if stem == "small":
@@ -57,4 +61,4 @@ def _network(make: Callable[[], Any], stem: Stem, channels: int, classes: int) -
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     features = model.fc.in_features
     model.fc = nn.Identity()
-    return Network(with_small_maps(model), nn.Identity(), nn.Linear(features, classes), features)
+    return with_small_maps(model), features

@@ -29,7 +29,7 @@ from matchdg.matching import (
     NearestSettings,
 )
 from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
-from matchdg.networks import FLAT_NETWORKS, NETWORKS, FrozenSettings, Network, NetworkSettings
+from matchdg.networks import FLAT_NETWORKS, NETWORKS, FrozenSettings, Network, NetworkSettings, bare_network
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
 from matchdg.training.display import Display, Silent, Warnings
@@ -242,7 +242,7 @@ def build_objective(settings: RunSettings, split: DomainSplit) -> Objective:
 
 
 def build_network(settings: RunSettings, split: DomainSplit) -> Network:
-    """The network alone, for weights that are loaded into it."""
+    """The network alone, with the weights that training starts from."""
     return settings.network.build(split.train.input_shape, len(split.train.class_names))
 
 
@@ -250,7 +250,7 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
     """The network with the weights that a finished run kept, in `eval()` mode."""
     from safetensors.torch import load_file
 
-    network = build_network(settings, split)
+    network = bare_network(settings.network, split.train.input_shape, len(split.train.class_names))
     network.load_state_dict(load_file(run_folder(out, settings) / "weights.safetensors"))
     return network.eval()
 
