@@ -168,10 +168,13 @@ def test_the_path_must_be_given() -> None:
 
 
 def test_every_family_member_reads_its_own_defaults_back(path: Path) -> None:
-    given: dict[str, dict[str, Any]] = {"arrays": {"path": str(path), "targets": ["ward"]}}
+    given: dict[str, dict[str, Any]] = {
+        "arrays": {"path": str(path), "targets": ["ward"]},
+        "folder": {"path": str(path.parent), "targets": ["ward"]},
+    }
     for name, settings in DATASETS.items():
         parsed = settings.parse(given.get(name, {}), name)
         assert settings.parse(parsed.dump(), name) == parsed
-        if name.removeprefix("rotated-") not in COLLECTIONS:  # those need files
+        if name.removeprefix("rotated-") not in {*COLLECTIONS, "folder", "pacs"}:  # those need files
             split = parsed.build(0)
             assert not set(split.targets) & set(split.sources)

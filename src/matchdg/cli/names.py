@@ -2,7 +2,16 @@
 
 import typer
 
-DATASETS = ("slab", "counter-example", "rotated-mnist", "rotated-fashion-mnist", "rotated-digits", "arrays", "folder", "pacs")
+DATASETS = (
+    "slab",
+    "counter-example",
+    "rotated-mnist",
+    "rotated-fashion-mnist",
+    "rotated-digits",
+    "arrays",
+    "folder",
+    "pacs",
+)
 MATCHERS = ("random", "perfect", "partly-perfect", "nearest", "learnt")
 METHODS = (
     "erm",

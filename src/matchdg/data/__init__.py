@@ -5,7 +5,9 @@ from typing import Final
 from matchdg.data.arrays import ArraysSettings
 from matchdg.data.counter_example import CounterExampleSettings
 from matchdg.data.dataset import DomainDataset, Inputs
+from matchdg.data.folder import FolderSettings
 from matchdg.data.inputs import PixelInputs
+from matchdg.data.pacs import PacsSettings
 from matchdg.data.rotated import RotatedDigitsSettings, RotatedFashionMnistSettings, RotatedMnistSettings
 from matchdg.data.slab import SlabSettings
 from matchdg.data.split import DomainSplit, split_by_domain
@@ -17,6 +19,8 @@ DatasetSettings = (
     | RotatedFashionMnistSettings
     | RotatedDigitsSettings
     | ArraysSettings
+    | FolderSettings
+    | PacsSettings
 )
 
 DATASETS: Final[dict[str, type[DatasetSettings]]] = {
@@ -26,6 +30,8 @@ DATASETS: Final[dict[str, type[DatasetSettings]]] = {
     "rotated-fashion-mnist": RotatedFashionMnistSettings,
     "rotated-digits": RotatedDigitsSettings,
     "arrays": ArraysSettings,
+    "folder": FolderSettings,
+    "pacs": PacsSettings,
 }
 
 __all__ = ["DATASETS", "DatasetSettings", "DomainDataset", "DomainSplit", "Inputs", "PixelInputs", "split_by_domain"]

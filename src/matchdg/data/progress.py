@@ -1,4 +1,4 @@
-"""What downloads show: a progress bar on a terminal, plain lines elsewhere; on the error stream."""
+"""What downloads and long reading show: a progress bar on a terminal, plain lines elsewhere; on the error stream."""
 
 import sys
 import time
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SECONDS = 5.0
+# Less than so many bytes of files are read without a word.
+QUIET_BYTES = 20_000_000
 
 
 def say(text: str) -> None:
@@ -17,6 +19,16 @@ def say(text: str) -> None:
 def progress(title: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show bytes that arrive, `done` of `total` being there already; yields what is told each block's size."""
     with (_bar if sys.stderr.isatty() else _lines)(title, done, total) as advance:
+        yield advance
+
+
+@contextmanager
+def progress_of_files(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """The same for files that are worked on, `total` bytes of them; nothing where they are few."""
+    if total < QUIET_BYTES:
+        yield lambda count: None
+        return
+    with _bar(title, 0, total) if sys.stderr.isatty() else _lines(title, 0, total, "done") as advance:
         yield advance
 
 
@@ -38,7 +50,7 @@ def _bar(title: str, done: int, total: int | None) -> Iterator[Callable[[int], N
 
 
 @contextmanager
-def _lines(title: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
+def _lines(title: str, done: int, total: int | None, ended: str = "fetched") -> Iterator[Callable[[int], None]]:
     said = time.monotonic()
 
     def advance(count: int) -> None:
@@ -50,7 +62,7 @@ def _lines(title: str, done: int, total: int | None) -> Iterator[Callable[[int],
 
     say(f"{title}  {megabytes(total)}" + (f", going on after {megabytes(done)}" if done else ""))
     yield advance
-    say(f"{title}  {megabytes(done)} fetched")
+    say(f"{title}  {megabytes(done)} {ended}")
 
 
 def megabytes(count: int | None) -> str:

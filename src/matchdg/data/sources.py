@@ -8,7 +8,7 @@ from matchdg.core.errors import InputError
 from matchdg.data.catalogue import COLLECTIONS, FILES, Collection
 from matchdg.data.idx import WrongFileError, read_idx
 
-VARIABLE, DATA_DIR = "MATCHDG_DATA", "--data-dir"
+VARIABLE, DATA_DIR, CACHE = "MATCHDG_DATA", "--data-dir", "MATCHDG_CACHE"
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,17 @@ def _user_places(collection: Collection, folder: Path, why: str) -> list[Place]:
     return [Place(path, why) for path in own if _is_folder(path)] + common
 
 
+def cache_root() -> Path:
+    """The user's cache: `$MATCHDG_CACHE`, else `$XDG_CACHE_HOME/matchdg`, by default under `~/.cache`."""
+    own, base = os.environ.get(CACHE), os.environ.get("XDG_CACHE_HOME")
+    if own:
+        return Path(own).expanduser().absolute()
+    return (Path(base) if base else Path.home() / ".cache") / "matchdg"
+
+
 def cache_folder(collection: Collection) -> Path:
-    """The user's cache: `$XDG_CACHE_HOME/matchdg/NAME`, by default under `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "matchdg" / collection.name
+    """Where the cache has the files of `collection`."""
+    return cache_root() / collection.name
 
 
 def files_in(folder: Path) -> tuple[dict[str, Path], str | None]:

@@ -123,9 +123,9 @@ def split_by_domain(
         raise InputError(f"domain generalization needs at least two source domains, got {len(sources)}")
     held_out = _validation_mask(dataset, validation_fraction, seed)
     return DomainSplit(
-        train=_restrict(dataset, sources, ~held_out),
-        validation=_restrict(dataset, sources, held_out),
-        test=_restrict(dataset, targets, torch.ones(len(dataset), dtype=torch.bool)),
+        train=restrict(dataset, sources, ~held_out),
+        validation=restrict(dataset, sources, held_out),
+        test=restrict(dataset, targets, torch.ones(len(dataset), dtype=torch.bool)),
         targets=tuple(targets),
     )
 
@@ -150,7 +150,8 @@ def _validation_mask(dataset: DomainDataset, fraction: float, seed: int) -> Tens
     return mask
 
 
-def _restrict(dataset: DomainDataset, names: Sequence[str], mask: Tensor) -> DomainDataset:
+def restrict(dataset: DomainDataset, names: Sequence[str], mask: Tensor) -> DomainDataset:
+    """The inputs in `mask` [N] of the domains called `names`, which are its domains, in that order."""
     lookup = torch.full((len(dataset.domain_names),), -1)
     for index, name in enumerate(names):
         lookup[dataset.domain_names.index(name)] = index
