@@ -35,12 +35,15 @@ def match_rows(
     sizes = torch.bincount(labels * domain_count + domains, minlength=len(bases) * domain_count)
     cells = (labels * domain_count + domains).argsort(stable=True).split(sizes.tolist())
     classes = [cells[first : first + domain_count] for first in range(0, len(cells), domain_count)]
+    largest = int(sizes.view(-1, domain_count).sum(1).max())
+    held = features.new_empty(largest, features.shape[1])  # one class at a time: fresh memory is slow
     weights = None
     if how == "tree":
-        weights = _mean_of_finite([distances(_gather(features, inside), assignment, memory) for inside in classes])
+        tables = [distances(_gather(features, inside, held), assignment, memory) for inside in classes]
+        weights = _mean_of_finite(tables)
     rows, anchors = [], []
     for inside, base in zip(classes, bases.tolist(), strict=True):
-        own = _gather(features, inside)
+        own = _gather(features, inside, held)
         found = route(own, base, how, assignment, memory, weights)
         found = refine(own, found, base, assignment, rounds, memory).cpu()
         columns = [
@@ -128,9 +131,11 @@ def along(
     return rows
 
 
-def _gather(features: Tensor, cells: tuple[Tensor, ...]) -> list[Tensor]:
-    together = features.index_select(0, torch.cat(cells).to(features.device))
-    return list(together.split([len(positions) for positions in cells]))
+def _gather(features: Tensor, cells: tuple[Tensor, ...], held: Tensor) -> list[Tensor]:
+    """The features of each cell, side by side in `held`."""
+    positions = torch.cat(cells).to(features.device)
+    together = torch.index_select(features, 0, positions, out=held[: len(positions)])
+    return list(together.split([len(own) for own in cells]))
 
 
 def _mean_of_finite(tables: list[Tensor]) -> Tensor:
