@@ -1,18 +1,32 @@
 """What a match update costs (search only, given features), against a loop over the anchors and the matrix product.
 
-`update`: matches of 10,000 points in each of 5 domains, 512 features, 10 classes, against the loop that one would
-write by hand, and that the reference code has: for each class, domain and anchor all distances, a full sort, the
-first. The loop is timed on some anchors of each class and domain, evenly taken, and scaled to all. It runs in a
-process of its own, as what the search leaves in the memory allocator would speed it up; the two take turns, so that
-a change of the machine's speed meets both. `search` is the rate of the same search in terms of its matrix products, as
-a share of the rate of one large product: PyTorch's own, and oneDNN's, which is faster on some machines and used here.
-`--large` matches 100,000 points in each of 5 domains in a process of its own, and gives by how much that grew.
+`update`: matches of 10,000 points in each of 5 domains, 512 features, 10 classes, against the loop over all anchors
+that the paper's published code (`get_matched_pairs`) has. For each domain and class it finds the class's points in
+the base domain and in this one and gathers their features; then for each anchor it takes
 
-    python benchmarks/match_update.py [--large] [--rounds N] [--threads N] [--out FILE]
+1. the anchor's difference to all points of its class there, squared, summed over the features;
+2. a full sort of these distances, with positions;
+3. the position of the first point of the sort, out of its tensor and into the list of the anchor's matches.
+
+What that code does besides is left out on both sides: loading the data anew, the network's features, and, in the same
+loop where the true matches are known, the true match's place in the sort. The search must find the loop's matches.
+
+The two take turns, each in a process of its own, for each number of threads: one, and what PyTorch takes by default.
+The loop allocates two tables of 2 MB for each anchor, and its time depends on where they come from: `default` is the
+memory allocator as it comes, which may hand memory back to the system and fetch it anew for each anchor; with `kept`
+(glibc) it is told to keep it, the best case for the loop. `faults` are the pages that were fetched anew, for each
+anchor of the loop and domain. The update's time is the median of five after one that is not counted.
+
+`search` is the rate of the same search in terms of its matrix products, as a share of the rate of one large product:
+PyTorch's own, and oneDNN's, which is faster on some machines and used here. `--large` matches 100,000 points in each
+of 5 domains in a process of its own, and gives by how much that grew. Both on one thread.
+
+    python benchmarks/match_update.py [--large] [--rounds N] [--threads N ...] [--out FILE]
 """
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -32,7 +46,10 @@ from matchdg.matching.search import nearest
 from matchdg.training.run import versions
 
 DOMAINS, CLASSES, FEATURES = 5, 10, 512
-LOOP_ANCHORS = 10  # of each class and domain
+ALLOCATORS = {
+    "default": {},
+    "kept": {"MALLOC_TRIM_THRESHOLD_": str(2**32), "MALLOC_MMAP_THRESHOLD_": str(2**25)},
+}
 
 
 def points(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,52 +67,65 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def loop(count: int) -> dict[str, float]:
-    """Seconds of the loop over all anchors, those of base domain 0, from a sample; the matches must be those found."""
+    """Seconds of the loop over all anchors, those of base domain 0, and pages fetched for each of its searches."""
     features, labels, domains = points(count)
-    cells = {
-        (label, domain): ((labels == label) & (domains == domain)).nonzero().flatten()
-        for label in range(CLASSES)
-        for domain in range(DOMAINS)
-    }
-    spent, asked, matches = 0.0, 0, []
-    for (label, domain), positions in cells.items():
-        if domain == 0:
-            continue
-        own = cells[label, 0]
-        base, candidates = features[own], features[positions]
-        for index in range(0, len(own), max(1, len(own) // LOOP_ANCHORS)):
-            began = time.perf_counter()
-            distances = torch.sum((candidates - base[index]) ** 2, dim=1)
-            _, order = torch.sort(distances, dim=0)
-            match = positions[order[0]].item()
-            spent += time.perf_counter() - began
-            asked += 1
-            matches.append((int(own[index]), domain, match))
-    rows = match_rows(features, labels, domains, DOMAINS, torch.zeros(CLASSES, dtype=torch.int64))
-    wrong = sum(int(rows[anchor, domain] != match) for anchor, domain, match in matches)
-    if wrong > 0.001 * asked:
-        raise SystemExit(f"the loop disagrees with the search on {wrong} of {asked} matches")
-    return {"seconds": spent * count * (DOMAINS - 1) / asked}
+    matches: list[list[list[int]]] = [[[] for _ in range(DOMAINS)] for _ in range(count)]
+    faults, began = page_faults(), time.perf_counter()
+    for domain in range(DOMAINS):
+        row = 0
+        for label in range(CLASSES):
+            own = ((labels == label) & (domains == 0)).nonzero()[:, 0]
+            if domain == 0:
+                for index in range(len(own)):
+                    matches[row][domain].append(int(own[index]))
+                    row += 1
+                continue
+            positions = ((labels == label) & (domains == domain)).nonzero()[:, 0]
+            base, candidates = features[own], features[positions]
+            for index in range(len(own)):
+                distances = torch.sum((candidates - base[index]) ** 2, dim=1)
+                _, order = torch.sort(distances, dim=0)
+                for match in positions[order[:1]]:
+                    matches[row][domain].append(int(match))
+                row += 1
+    spent, fetched = time.perf_counter() - began, page_faults() - faults
+    found = match_rows(features, labels, domains, DOMAINS, torch.zeros(CLASSES, dtype=torch.int64))
+    expected = torch.tensor(matches)[:, :, 0]
+    wrong = int((found[expected[:, 0]] != expected).sum())
+    if wrong > 0.001 * expected.numel():
+        raise SystemExit(f"the loop disagrees with the search on {wrong} of {expected.numel()} matches")
+    return {"seconds": spent, "faults": fetched / (count * (DOMAINS - 1))}
 
 
-def update(count: int, rounds: int, threads: int) -> dict[str, float]:
-    """Median seconds of both and the median of their paired ratios."""
+def match(count: int) -> dict[str, float]:
+    """Seconds of the update, the median of five, and pages fetched."""
     features, labels, domains = points(count)
     bases = torch.zeros(CLASSES, dtype=torch.int64)
 
-    def match() -> Tensor:
+    def work() -> Tensor:
         return match_rows(features, labels, domains, DOMAINS, bases)
 
-    match()
-    fast, slow = [], []
-    for _ in range(rounds):
-        fast.append(statistics.median(seconds(match) for _ in range(5)))
-        slow.append(in_own_process("loop", count, threads)["seconds"])
+    work()
+    faults = page_faults()
+    spent = statistics.median(seconds(work) for _ in range(5))
+    return {"seconds": spent, "faults": (page_faults() - faults) / 5 / (count * (DOMAINS - 1))}
+
+
+def update(count: int, rounds: int, threads: int, allocator: str) -> dict[str, float]:
+    """Median seconds of both and the median of their paired ratios."""
+    turns = [
+        {part: in_own_process(part, count, threads, allocator) for part in ("match", "loop")} for _ in range(rounds)
+    ]
+
+    def middle(part: str, key: str) -> float:
+        return statistics.median(turn[part][key] for turn in turns)
+
     return {
-        "points_a_domain": count,
-        "update_seconds": statistics.median(fast),
-        "loop_seconds_extrapolated": statistics.median(slow),
-        "ratio": statistics.median(own / other for own, other in zip(fast, slow, strict=True)),
+        "update_seconds": middle("match", "seconds"),
+        "loop_seconds": middle("loop", "seconds"),
+        "ratio": statistics.median(turn["match"]["seconds"] / turn["loop"]["seconds"] for turn in turns),
+        "loop_faults": middle("loop", "faults"),
+        "update_faults": middle("match", "faults"),
     }
 
 
@@ -141,9 +171,15 @@ def peak_gib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def in_own_process(part: str, count: int, threads: int) -> dict[str, float]:
+def page_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def in_own_process(part: str, count: int, threads: int, allocator: str = "default") -> dict[str, float]:
     command = [sys.executable, __file__, "--threads", str(threads), "--part", part, "--points", str(count)]
-    result: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    environment = os.environ | ALLOCATORS[allocator]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    result: dict[str, float] = json.loads(done.stdout)
     return result
 
 
@@ -153,25 +189,31 @@ def rounded(values: dict[str, float]) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, torch.get_num_threads()}))
     parser.add_argument("--large", action="store_true", help="also 100,000 points a domain")
-    parser.add_argument("--part", choices=["loop", "large"], help="that alone, in this process")
-    parser.add_argument("--points", type=int, default=100_000, help="points a domain of that part")
+    parser.add_argument("--part", choices=["loop", "match", "large"], help="that alone, in this process")
+    parser.add_argument("--points", type=int, default=10_000, help="points a domain of the update")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(arguments.threads[0])
     if arguments.part:
-        print(json.dumps({"loop": loop, "large": large}[arguments.part](arguments.points)))
+        print(json.dumps({"loop": loop, "match": match, "large": large}[arguments.part](arguments.points)))
         return
     result: dict[str, Any] = {
-        "threads": arguments.threads,
         "rounds": arguments.rounds,
-        "update": rounded(update(10_000, arguments.rounds, arguments.threads)),
+        "points_a_domain": arguments.points,
+        "update": {
+            f"threads {threads}": {
+                allocator: rounded(update(arguments.points, arguments.rounds, threads, allocator))
+                for allocator in ALLOCATORS
+            }
+            for threads in arguments.threads
+        },
         "search": {str(size): rounded(search(size, arguments.rounds)) for size in (1000, 10_000)},
     }
     if arguments.large:
-        result["large"] = rounded(in_own_process("large", 100_000, arguments.threads))
+        result["large"] = rounded(in_own_process("large", 100_000, arguments.threads[0]))
     print(json.dumps(result, indent=2))
     if arguments.out:
         write_json(arguments.out, {**result, "versions": versions()})
