@@ -11,6 +11,7 @@ DATASETS = (
     "arrays",
     "folder",
     "pacs",
+    "chest-xray",
 )
 MATCHERS = ("random", "perfect", "partly-perfect", "nearest", "learnt")
 METHODS = (

@@ -3,6 +3,7 @@
 from typing import Final
 
 from matchdg.data.arrays import ArraysSettings
+from matchdg.data.chest_xray import ChestXraySettings
 from matchdg.data.counter_example import CounterExampleSettings
 from matchdg.data.dataset import DomainDataset, Inputs
 from matchdg.data.folder import FolderSettings
@@ -21,6 +22,7 @@ DatasetSettings = (
     | ArraysSettings
     | FolderSettings
     | PacsSettings
+    | ChestXraySettings
 )
 
 DATASETS: Final[dict[str, type[DatasetSettings]]] = {
@@ -32,6 +34,7 @@ DATASETS: Final[dict[str, type[DatasetSettings]]] = {
     "arrays": ArraysSettings,
     "folder": FolderSettings,
     "pacs": PacsSettings,
+    "chest-xray": ChestXraySettings,
 }
 
 __all__ = ["DATASETS", "DatasetSettings", "DomainDataset", "DomainSplit", "Inputs", "PixelInputs", "split_by_domain"]

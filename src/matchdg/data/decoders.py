@@ -10,12 +10,13 @@ from torch import Tensor
 from torchvision.io import ImageReadMode, decode_jpeg, decode_png
 
 from matchdg.data.pillow import decode_with_pillow
+from matchdg.data.xray.dicom import read_dicom
 
 Decoder = Callable[[Path], np.ndarray]
 """A file's pixels upright, uint8, [H, W] or [H, W, 3]. Raises what it likes for a file that it cannot read."""
 
-DECODERS: Final[dict[str, Decoder]] = {}
-"""Decoders by suffix in lower case, such as ".dcm". All other files go to `decode_common`.
+DECODERS: Final[dict[str, Decoder]] = {".dcm": read_dicom}
+"""Decoders by suffix in lower case. All other files go to `decode_common`.
 
 A decoder is known to the cache by the name of its function, so one that changes what it gives needs a new name.
 """

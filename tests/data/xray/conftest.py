@@ -68,9 +68,9 @@ def table(path: Path, header: str, rows: Iterable[Sequence[Any]]) -> Path:
 
 
 def body(pneumonia: bool, seed: int, shape: tuple[int, int] = (32, 32)) -> np.ndarray:
-    """A bright band in the middle third, brighter on the left with pneumonia; black above and below."""
+    """A bright band in the middle half, brighter on the left with pneumonia; black above and below."""
     pixels = np.zeros(shape, np.uint8)
-    top, bottom = shape[0] // 3, 2 * shape[0] // 3
+    top, bottom = shape[0] // 4, 3 * shape[0] // 4
     pixels[top:bottom] = 100 + seed % 50
     if pneumonia:
         pixels[top:bottom, : shape[1] // 2] = 250
@@ -122,7 +122,12 @@ def chexpert(tmp_path: Path) -> Callable[..., Path]:
 def rsna(tmp_path: Path, dicom: Callable[..., Path]) -> Callable[..., Path]:
     """RSNA as it is distributed: two tables, one row a box, and DICOM files. A row is the class of an X-ray."""
 
-    def write(classes: Sequence[str], root: Path = tmp_path, **elements: Any) -> Path:
+    def write(
+        classes: Sequence[str],
+        root: Path = tmp_path,
+        transform: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        **elements: Any,
+    ) -> Path:
         folder, boxes, lines = root / "rsna-pneumonia-detection-challenge", [], []
         for number, name in enumerate(classes):
             identity = f"0004cfab-14fd-4e49-80ba-{number:012x}"
@@ -130,7 +135,7 @@ def rsna(tmp_path: Path, dicom: Callable[..., Path]) -> Callable[..., Path]:
             found = [(8, 8, 4, 4, 1), (20, 8, 4, 4, 1)] if name == "Lung Opacity" else [("", "", "", "", 0)]
             boxes += [(identity, *box) for box in found]
             lines += [(identity, name)] * len(found)
-            pixels = body(name == "Lung Opacity", number, (40, 40))
+            pixels = transform(body(name == "Lung Opacity", number, (40, 40)))
             dicom(pixels, folder / "stage_2_train_images" / f"{identity}.dcm", **elements)
         table(folder / "stage_2_train_labels.csv", RSNA_COLUMNS, boxes)
         table(folder / "stage_2_detailed_class_info.csv", "patientId,class", lines)

@@ -1,10 +1,12 @@
 """Where the folders of the chest X-rays are, and which files they have."""
 
+import hashlib
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from matchdg.core.errors import InputError
-from matchdg.data.sources import VARIABLE
+from matchdg.data.sources import VARIABLE, cache_root
 from matchdg.data.xray.collections import XrayCollection
 
 FOLDER = "chest-xray"
@@ -38,6 +40,23 @@ def table_of(collection: XrayCollection, folder: Path) -> Path | None:
     return next((folder / name for name in collection.tables if (folder / name).is_file()), None)
 
 
+def fingerprint_of(collection: XrayCollection, folder: Path) -> str:
+    """A digest of the collection's tables and of its files' names; their content would be tens of gigabytes.
+
+    Of CheXpert's files, whose names are those of views, the names of the patients' folders are taken.
+    """
+    sha, patients = hashlib.sha256(), folder / "train"
+    try:
+        for table in sorted(folder.glob("*.csv")):
+            sha.update(table.read_bytes())
+        nested = collection.name == "CheXpert" and patients.is_dir()
+        names = [path.name for path in patients.iterdir()] if nested else list(files_by_stem(collection, folder))
+    except OSError as error:
+        _refuse(error)
+    sha.update("\n".join(sorted(names)).encode(errors="surrogateescape"))
+    return sha.hexdigest()
+
+
 def files_by_stem(collection: XrayCollection, folder: Path) -> dict[str, Path]:
     """Every image below `folder`, by its name without suffix; of several with one name, the first in sorted order.
 
@@ -56,11 +75,11 @@ def files_by_stem(collection: XrayCollection, folder: Path) -> dict[str, Path]:
 
 
 def _places(data_dir: Path | None) -> list[Path]:
-    variable, cache = os.environ.get(VARIABLE), os.environ.get("XDG_CACHE_HOME")
+    variable = os.environ.get(VARIABLE)
     named = [data_dir] if data_dir else []
     named += [Path(variable)] if variable else []
-    return [path.expanduser() for path in (*named, (Path(cache) if cache else Path("~/.cache")) / "matchdg" / FOLDER)]
+    return [path.expanduser() for path in (*named, cache_root())]
 
 
-def _refuse(error: OSError) -> None:
+def _refuse(error: OSError) -> NoReturn:
     raise InputError(f"{error.filename} could not be read: {error.strerror}; change its permissions, or move it away")

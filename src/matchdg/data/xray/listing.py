@@ -100,6 +100,8 @@ def _chexpert(folder: Path, negatives: Negatives, uncertain: Uncertain) -> _Read
 
 
 def _rsna(folder: Path, negatives: Negatives, _: Uncertain) -> _Read:
+    # Looked for now, so that it is not a file that is called unreadable.
+    xray_module("pydicom")
     # All are frontal; which are PA and which AP is known of the original ones only.
     listed = _listed(RSNA, folder, "RSNA_Pneumonia_Dataset", views=["*"], extension=".dcm")
     column = listed.labels[:, listed.pathologies.index("Pneumonia")]
