@@ -27,6 +27,9 @@ SHAPES = {
     "small-cnn": (1, 16, 16),
     "frozen": (5,),
     "efficientnet-lite0": (1, 32, 32),
+    "alexnet": (1, 63, 63),
+    "densenet121": (1, 29, 29),
+    "timm": (1, 16, 16),
 }
 DOMAINS, CLASSES = 3, 3
 EVERY = {**METHODS, **PHASE1_METHODS}

@@ -21,6 +21,9 @@ SHAPES = {
     "small-cnn": [(1, 32, 32), (3, 13, 20), (2, 1, 1)],
     "frozen": [(5,), (2, 3)],
     "efficientnet-lite0": [(3, 32, 32), (1, 33, 45)],
+    "alexnet": [(3, 63, 63), (1, 64, 80)],
+    "densenet121": [(3, 29, 29), (1, 32, 40)],
+    "timm": [(3, 32, 32), (1, 28, 28)],
 }
 IMAGES = [name for name in NETWORKS if name not in FLAT_NETWORKS]
 CASES = [(name, shape) for name in NETWORKS for shape in SHAPES[name]]

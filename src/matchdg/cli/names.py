@@ -31,7 +31,19 @@ METHODS = (
     "mdghybrid",
     "perfmatch",
 )
-NETWORKS = ("slab", "resnet18", "resnet50", "lenet", "domainbed-cnn", "small-cnn", "frozen", "efficientnet-lite0")
+NETWORKS = (
+    "slab",
+    "resnet18",
+    "resnet50",
+    "lenet",
+    "domainbed-cnn",
+    "small-cnn",
+    "frozen",
+    "efficientnet-lite0",
+    "alexnet",
+    "densenet121",
+    "timm",
+)
 TABLES = (
     "slab",
     "rotated_mnist_resnet18",

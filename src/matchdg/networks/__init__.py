@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from matchdg.networks.alexnet import AlexNetSettings
 from matchdg.networks.base import Layer, Network, Outputs
+from matchdg.networks.densenet import DenseNet121Settings
 from matchdg.networks.domainbed import DomainBedCnnSettings
 from matchdg.networks.efficientnet_lite import EfficientNetLite0Settings
 from matchdg.networks.frozen import FrozenSettings
@@ -11,6 +13,7 @@ from matchdg.networks.pretrained import bare_network
 from matchdg.networks.resnet import ResNet18Settings, ResNet50Settings
 from matchdg.networks.slab import SlabNetworkSettings
 from matchdg.networks.small_cnn import SmallCnnSettings
+from matchdg.networks.timm_models import TimmSettings, expanded
 
 NetworkSettings = (
     SlabNetworkSettings
@@ -21,6 +24,9 @@ NetworkSettings = (
     | SmallCnnSettings
     | FrozenSettings
     | EfficientNetLite0Settings
+    | AlexNetSettings
+    | DenseNet121Settings
+    | TimmSettings
 )
 
 NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
@@ -32,6 +38,9 @@ NETWORKS: Final[dict[str, type[NetworkSettings]]] = {
     "small-cnn": SmallCnnSettings,
     "frozen": FrozenSettings,
     "efficientnet-lite0": EfficientNetLite0Settings,
+    "alexnet": AlexNetSettings,
+    "densenet121": DenseNet121Settings,
+    "timm": TimmSettings,
 }
 
 # They take inputs of any shape, or features, as flat vectors; all others take images.
@@ -46,4 +55,5 @@ __all__ = [
     "NetworkSettings",
     "Outputs",
     "bare_network",
+    "expanded",
 ]

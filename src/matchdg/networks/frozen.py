@@ -49,12 +49,13 @@ class FrozenSettings(Settings):
     @classmethod
     def _whole(cls, value: Any) -> dict[str, Any]:
         """Every default written out, so that a run's name says what the features are."""
-        from matchdg.networks import FLAT_NETWORKS, NETWORKS
+        from matchdg.networks import FLAT_NETWORKS, NETWORKS, expanded
 
         values = {"name": value} if isinstance(value, str) else dict(value)
         name = values.pop("name", None)
         if not isinstance(name, str) or name in FLAT_NETWORKS:
             raise ValueError("expected a network on images, by name or as a mapping with a 'name'")
+        name, values = expanded(name, values)
         try:
             return {"name": name, **choose("network", name, NETWORKS).parse(values, "backbone").dump()}
         except InputError as error:

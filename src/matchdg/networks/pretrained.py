@@ -94,19 +94,29 @@ class PretrainedSettings(Settings):
         """The network up to its representation, with random weights, and the number of its features."""
         raise NotImplementedError
 
+    def source(self) -> Published:
+        """The published weights of this very network."""
+        return self.published
+
+    def load(self, body: nn.Module, input_shape: tuple[int, ...]) -> None:
+        """Put the weights that these settings name into `body`."""
+        put_weights(body, self._file(), self.source())
+
     def build(self, input_shape: tuple[int, ...], classes: int) -> Network:
         """The network for images [channels, height, width], with the weights that it starts from."""
         network = self.bare(input_shape, classes)
         if self.weights is not None:
             inner = network.featurizer
-            put_weights(inner.body if isinstance(inner, Normalised) else inner, self._file(), self.published)
+            self.load(inner.body if isinstance(inner, Normalised) else inner, input_shape)
         return network
 
     def bare(self, input_shape: tuple[int, ...], classes: int) -> Network:
         """The same network with random weights, for others that are loaded into it."""
         body, features = self.body(input_shape)
-        if self.weights is not None and input_shape[0] == len(self.published.mean):
-            body = Normalised(body, self.published.mean, self.published.deviation)
+        if self.weights is not None:
+            source = self.source()
+            if input_shape[0] == len(source.mean):
+                body = Normalised(body, source.mean, source.deviation)
         neck = nn.Dropout(self.dropout) if self.dropout else nn.Identity()
         network = Network(body, neck, nn.Linear(features, classes), features)
         if self.freeze_batch_norm != "no":
@@ -119,7 +129,7 @@ class PretrainedSettings(Settings):
     def _file(self) -> Path:
         if self.weights_file is None:
             if self.weights == IMAGENET:
-                return self.published.fetch()
+                return self.source().fetch()
             raise InputError(
                 f"this run starts from weights with the digest {self.weights}; name their file as network.weights_file"
             )

@@ -1,5 +1,6 @@
 """ImageNet weights of torchvision's networks: from its cache, or downloaded."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -7,10 +8,10 @@ from matchdg.core.errors import InputError
 from matchdg.networks.pretrained import Published
 
 
-def torchvision_weights(network: str, file: str, classifier: str) -> Published:
+def torchvision_weights(network: str, file: str, classifier: str, rename: Callable[[str], str] = str) -> Published:
     """The published weights called `file`, which has the start of its SHA-256 in its name."""
     digest = file.removesuffix(".pth").rpartition("-")[2]
-    return Published(partial(_fetch, network, file, digest), classifier, digest)
+    return Published(partial(_fetch, network, file, digest), classifier, digest, rename)
 
 
 def _fetch(network: str, file: str, digest: str) -> Path:

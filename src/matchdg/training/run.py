@@ -29,7 +29,7 @@ from matchdg.matching import (
     NearestSettings,
 )
 from matchdg.methods import METHODS, PHASE1_METHODS, MethodSpec
-from matchdg.networks import FLAT_NETWORKS, NETWORKS, FrozenSettings, Network, NetworkSettings, bare_network
+from matchdg.networks import FLAT_NETWORKS, NETWORKS, FrozenSettings, Network, NetworkSettings, bare_network, expanded
 from matchdg.training.checkpoint import Checkpoint
 from matchdg.training.criteria import ClassCriterion, Criterion, MatchCriterion
 from matchdg.training.display import Display, Silent, Warnings
@@ -81,7 +81,9 @@ class RunSettings:
         dataset_name, dataset = _section("dataset", values.get("dataset", "slab"))
         method_name, method = _section("method", values.get("method", "perfmatch"))
         spec = choose("method", method_name, _methods())
-        network_name, network = _section("network", values.get("network", DEFAULT_NETWORK.get(dataset_name, "slab")))
+        network_name, network = expanded(
+            *_section("network", values.get("network", DEFAULT_NETWORK.get(dataset_name, "slab")))
+        )
         matcher_name, matcher = _section("matcher", values.get("matcher", spec.matcher))
         seed = values.get("seed", 0)
         check_seed(seed)
