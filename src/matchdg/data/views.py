@@ -1,7 +1,6 @@
 """Training augmentation: a random view of each image, drawn anew in every epoch."""
 
 from copy import copy
-from math import prod
 from typing import Final
 
 import torch
@@ -13,14 +12,11 @@ from matchdg.core.settings import Settings
 from matchdg.data import colour, crops
 from matchdg.data.dataset import Inputs, SubsetInputs
 from matchdg.data.draws import uniforms
-from matchdg.data.threads import empty_floats, in_threads
 
 # Which of an image's random numbers are for what.
 _FLIP: Final = crops.DRAWS
 _COLOURS: Final = _FLIP + 1
 _COUNT: Final = _COLOURS + colour.DRAWS
-# So many values are worked on at a time on a CPU, so that they stay in its cache.
-_BLOCK_VALUES = 2**17
 
 
 class ViewSettings(Settings):
@@ -119,27 +115,14 @@ class ViewedInputs:
         return len(self.inputs)
 
     def __getitem__(self, positions: Tensor) -> Tensor:
-        places = positions.cpu() if self.origins is None else self.origins[positions.cpu()]
-        drawn = uniforms((self.seed, self.epoch, self.draw), places, _COUNT)
-        height, width = self.shape[-2:]
-        settings = self.settings
-        boxes = crops.draw_crops(drawn[:, :_FLIP], settings.crop_scale, settings.crop_ratio, height, width)
-        if getattr(self.inputs, "device", torch.device("cpu")).type != "cpu":
-            return self._view(positions, drawn, boxes)
-        views = empty_floats((len(positions), *self.shape[1:]))
-
-        def fill(rows: slice) -> None:
-            views[rows] = self._view(positions[rows], drawn[rows], boxes[rows])
-
-        block = max(1, _BLOCK_VALUES // max(1, prod(self.shape[1:])))
-        in_threads(fill, [slice(start, start + block) for start in range(0, len(positions), block)])
-        return views
-
-    def _view(self, positions: Tensor, drawn: Tensor, boxes: Tensor) -> Tensor:
         images = self.inputs[positions]
         images = images if images.is_floating_point() else images.to(torch.float32)
+        places = positions.cpu() if self.origins is None else self.origins[positions.cpu()]
+        drawn = uniforms((self.seed, self.epoch, self.draw), places, _COUNT)
         settings, mirrored = self.settings, drawn[:, _FLIP] < self.settings.flip
         if settings.crops:
+            height, width = images.shape[-2:]
+            boxes = crops.draw_crops(drawn[:, :_FLIP], settings.crop_scale, settings.crop_ratio, height, width)
             images = crops.resize_crops(images, boxes, mirrored)
         elif settings.flip > 0:
             images = torch.where(mirrored.to(images.device).view(-1, 1, 1, 1), images.flip(-1), images)
