@@ -1,5 +1,7 @@
 """Optimisers: the update is PyTorch's own, whatever order the weights are stored in."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -92,3 +94,19 @@ def test_equal_rates_and_an_adversary_need_one_group() -> None:
     other = build_optimizer(list(adversary.parameters()), apart, backbone.parameters())
     set_rate(other, 0.2)
     assert [group["lr"] for group in other.param_groups] == [0.2]
+
+
+def test_a_resumed_optimiser_keeps_the_factor() -> None:
+    settings = TrainingSettings(learning_rate=0.1, backbone_rate=0.5)
+    first, second = small_network(), small_network()
+    started = build_optimizer(list(first.parameters()), settings, first[:2].parameters())
+    train(first, started, steps=2)
+    second.load_state_dict(first.state_dict())
+    resumed = build_optimizer(list(second.parameters()), settings, second[:2].parameters())
+    resumed.load_state_dict(deepcopy(started.state_dict()))
+    for network, optimizer in ((first, started), (second, resumed)):
+        set_rate(optimizer, 0.04)
+        assert [group["lr"] for group in optimizer.param_groups] == [0.04, 0.02]
+        train(network, optimizer, steps=1)
+    for own, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(own, other)
