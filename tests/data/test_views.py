@@ -111,7 +111,7 @@ def test_crops_are_those_of_torchvision_for_the_same_boxes() -> None:
     drawn = uniforms((1,), ALL, crops.DRAWS)
     boxes = crops.draw_crops(drawn, (0.3, 1.0), (3 / 4, 4 / 3), 10, 12)
     mirrored = ALL % 2 == 0
-    found = crops.resize_crops(IMAGES, boxes, mirrored)
+    found = crops.resize_crops(IMAGES, *crops.crop_places(boxes, mirrored, 10, 12))
     for index, box in enumerate(boxes.tolist()):
         expected = reference.resized_crop(IMAGES[index], *box, size=[10, 12], antialias=True)
         expected = expected.flip(-1) if mirrored[index] else expected
@@ -155,25 +155,46 @@ def test_changes_of_colour_are_those_of_torchvision(change: Any, torchvision_s: 
     assert torch.allclose(found, torchvision_s(images, factor), atol=1e-5)
 
 
-def test_a_jittered_image_has_its_own_factors_in_its_own_order() -> None:
+@pytest.mark.parametrize("ordering", [0.0, 0.4, 0.999])
+def test_a_jittered_image_has_its_own_factors(ordering: float) -> None:
     settings = ViewSettings(brightness=0.4, contrast=0.3, saturation=0.6, hue=0.2, greyscale=0.3)
     drawn = uniforms((3,), ALL, colour.DRAWS)
-    found = colour.jitter_colours(IMAGES.clone(), drawn, settings.spans, settings.greyscale)
+    draws = colour.draw_colours(drawn, ordering, settings.spans, settings.greyscale)
+    found = colour.jitter_colours(IMAGES.clone(), draws)
     for index in range(12):
-        assert torch.allclose(found[index], _jittered(IMAGES[index], drawn[index].tolist(), settings), atol=1e-5)
+        expected = _jittered(IMAGES[index], drawn[index].tolist(), colour.ORDERS[int(24 * ordering)])
+        assert torch.allclose(found[index], expected, atol=1e-5)
 
 
-def _jittered(image: Tensor, drawn: list[float], settings: ViewSettings) -> Tensor:
+def _jittered(image: Tensor, drawn: list[float], order: tuple[int, ...]) -> Tensor:
     changes = [
         (reference.adjust_brightness, 1 + 0.4 * (2 * drawn[0] - 1)),
         (reference.adjust_contrast, 1 + 0.3 * (2 * drawn[1] - 1)),
         (reference.adjust_saturation, 1 + 0.6 * (2 * drawn[2] - 1)),
         (reference.adjust_hue, 0.2 * (2 * drawn[3] - 1)),
     ]
-    for step in colour.ORDERS[int(24 * drawn[4])]:
+    for step in order:
         change, factor = changes[step]
         image = change(image, factor)
-    return reference.rgb_to_grayscale(image, 3) if drawn[5] < settings.greyscale else image
+    return reference.rgb_to_grayscale(image, 3) if drawn[4] < 0.3 else image
+
+
+def test_every_epoch_has_an_order_of_changes_of_its_own() -> None:
+    orders = {_views(epoch=epoch).ordering for epoch in range(200)}
+    assert len({int(24 * order) for order in orders}) == 24
+
+
+def test_threads_change_nothing() -> None:
+    images = torch.rand(40, 3, 120, 120)
+    before = torch.get_num_threads()
+    alone = _views(images)[torch.arange(40)]
+    try:
+        torch.set_num_threads(3)
+        together = _views(images)[torch.arange(40)]
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert torch.allclose(alone, together, atol=1e-6)
 
 
 def test_images_of_one_channel_have_no_colour_to_change() -> None:

@@ -5,12 +5,9 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-
-import torch
 
 from matchdg.core.errors import InputError, OutputError
 from matchdg.core.files import alone, digest, write_json
@@ -19,6 +16,7 @@ from matchdg.data.decoders import DECODERS, Decoder, decoder_of
 from matchdg.data.images import VERSION, read_pixels
 from matchdg.data.progress import progress_of_files
 from matchdg.data.sources import CACHE, cache_root
+from matchdg.data.threads import single_threads
 
 PIXELS, INDEX = "pixels.bin", "index.json"
 ADVICE: Final = f"make room there, or name another folder for caches in {CACHE}"
@@ -133,9 +131,7 @@ class _Build:
 
     def _fill(self, descriptor: int, title: str) -> None:
         places = self._copy_known(descriptor)
-        threads = torch.get_num_threads()
-        # Each worker has one thread, also within PyTorch.
-        pool = ThreadPoolExecutor(workers(), initializer=torch.set_num_threads, initargs=(1,))
+        pool = single_threads(workers())
         total = sum(self.files[self.keys[row]].stat().st_size for row in places)
         try:
             with progress_of_files(f"decoding {len(places):,} {title}", total) as advance:
@@ -144,7 +140,6 @@ class _Build:
                     advance(done)
         finally:
             pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(threads)
 
     def _decode(self, descriptor: int, places: list[int]) -> int:
         done = 0

@@ -1,54 +1,57 @@
-"""Random changes of colour of a whole batch, each image by amounts of its own and in an order of its own."""
+"""Random changes of colour of a whole batch, each image by amounts of its own."""
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 # The weights of red, green and blue in what an eye takes for brightness (ITU-R BT.601), as torchvision has them.
 GREY: Final = (0.2989, 0.587, 0.114)
-DRAWS: Final = 6
+DRAWS: Final = 5
 ORDERS: Final = tuple(permutations(range(4)))
-# So many values are worked on at a time on a CPU, so that they stay in its cache.
-_BLOCK_VALUES = 2**17
 
 
-def jitter_colours(images: Tensor, drawn: Tensor, spans: Sequence[float], greyscale: float) -> Tensor:
-    """`images` [B, C, H, W] in [0, 1], C 1 or 3, changed in place as ColorJitter and RandomGrayscale change colours.
+class ColourDraws(NamedTuple):
+    """What was drawn for B images: factors [B, 4] of `CHANGES`, their order, and which images lose all colour."""
 
-    `spans` are how far brightness, contrast, saturation and hue may change, `greyscale` is the probability of losing
-    all colour. `drawn` [B, DRAWS], uniform in [0, 1): the four factors, their order, and whether all colour goes.
+    factors: Tensor
+    order: tuple[int, ...]
+    grey: list[bool]
+
+    def of(self, rows: slice) -> "ColourDraws":
+        """What was drawn for some of the images."""
+        return ColourDraws(self.factors[rows], self.order, self.grey[rows])
+
+
+def draw_colours(drawn: Tensor, ordering: float, spans: Sequence[float], greyscale: float) -> ColourDraws:
+    """Factors and losses of colour from `drawn` [B, DRAWS], and one order from `ordering`; uniform in [0, 1).
+
+    `spans` are how far brightness, contrast, saturation and hue may change: those that may not at all are not in the
+    order. `greyscale` is the probability of losing all colour. Images of one call share the order, so that they can
+    be worked on together; torchvision draws it for each image that it is given alone.
     """
-    factors = [
-        (1 + span * (2 * part - 1)).clamp(min=0) if change is not shift_hue else span * (2 * part - 1)
-        for change, span, part in zip(CHANGES, spans, drawn.T, strict=False)
-    ]
-    numbers = torch.stack(factors, dim=1).to(images)
-    orders = (drawn[:, 4] * len(ORDERS)).long()
-    grey = drawn[:, 5] < greyscale
-    chosen = [index for index, span in enumerate(spans) if span > 0 and (images.shape[1] == 3 or index < 2)]
-    for order, rows in _groups(orders if len(chosen) > 1 else torch.zeros_like(orders), images):
-        part = images[rows]
-        for index in ORDERS[order]:
-            if index in chosen:
-                part = CHANGES[index](part, numbers[rows, index].view(-1, 1, 1, 1))
-        images[rows] = part
-    if images.shape[1] == 3 and bool(grey.any()):
-        rows = grey.nonzero().flatten().to(images.device)
-        images[rows] = to_grey(images[rows]).expand(-1, 3, -1, -1)
+    factors = torch.tensor(spans, dtype=drawn.dtype) * (2 * drawn[:, :4] - 1)
+    factors[:, :3] = (1 + factors[:, :3]).clamp(min=0)
+    order = tuple(index for index in ORDERS[int(ordering * len(ORDERS))] if spans[index] > 0)
+    return ColourDraws(factors.float(), order, (drawn[:, 4] < greyscale).tolist())
+
+
+def jitter_colours(images: Tensor, draws: ColourDraws) -> Tensor:
+    """`images` [B, C, H, W] in [0, 1], C 1 or 3, changed as ColorJitter and RandomGrayscale change colours.
+
+    Grey images have neither saturation nor hue. `images` may be overwritten.
+    """
+    factors = draws.factors.to(images.device)[..., None, None, None]
+    for index in draws.order:
+        if images.shape[1] == 3 or CHANGES[index] not in (scale_saturation, shift_hue):
+            images = CHANGES[index](images, factors[:, index])
+    if images.shape[1] == 3:
+        for row, grey in enumerate(draws.grey):
+            if grey:
+                images[row] = to_grey(images[row : row + 1])
     return images
-
-
-def _groups(orders: Tensor, images: Tensor) -> list[tuple[int, Tensor]]:
-    """Rows of the same order together; on a CPU no more than its cache holds."""
-    block = max(1, _BLOCK_VALUES // images[0].numel()) if images.device.type == "cpu" else len(orders)
-    return [
-        (order, rows.to(images.device))
-        for order in orders.unique().tolist()
-        for rows in (orders == order).nonzero().flatten().split(block)
-    ]
 
 
 def scale_brightness(images: Tensor, factor: Tensor) -> Tensor:
@@ -58,38 +61,37 @@ def scale_brightness(images: Tensor, factor: Tensor) -> Tensor:
 
 def scale_contrast(images: Tensor, factor: Tensor) -> Tensor:
     """Every value's distance from the image's mean grey times `factor`."""
-    mean = to_grey(images).mean((1, 2, 3), keepdim=True)
-    return torch.lerp(mean, images, factor).clamp_(0, 1)
+    mean = to_grey(images).flatten(1).mean(1).view(-1, 1, 1, 1)
+    return _blend(images, mean, factor)
 
 
 def scale_saturation(images: Tensor, factor: Tensor) -> Tensor:
     """Every pixel's distance from its own grey times `factor`."""
-    return torch.lerp(to_grey(images), images, factor).clamp_(0, 1)
+    return _blend(images, to_grey(images), factor)
+
+
+def _blend(images: Tensor, others: Tensor, factor: Tensor) -> Tensor:
+    return (images * factor).add_(others * (1 - factor)).clamp_(0, 1)
 
 
 def shift_hue(images: Tensor, turn: Tensor) -> Tensor:
     r"""Every pixel's hue turned by `turn` of the circle; its largest and smallest value stay as they are.
 
-    With hue $h$ in [0, 6), smallest value $m$ and chroma $c$, red is $m + c\,[|h - 3| - 1]$, green
-    $m + c\,[2 - |h - 2|]$ and blue $m + c\,[2 - |h - 4|]$, the brackets cut to [0, 1]: a conversion to HSV and back
-    in one.
+    A conversion to HSV and back in one, without branches. With smallest value $m$, chroma $c$ and hue $h$ in [-3, 3],
+    red being 0, green 2 and blue -2: $h = \pm (1 + (g + b - r - m) / c)$ with the sign of $g - b$, and a colour whose
+    own hue is $k$ has the value $m + c \min(1, \max(0, ||h - k| - 3| - 1))$.
     """
     red, green, blue = images.unbind(1)
-    high = torch.maximum(torch.maximum(red, green), blue)
     low = torch.minimum(torch.minimum(red, green), blue)
-    chroma = high - low
+    chroma = torch.maximum(torch.maximum(red, green), blue).sub_(low)
     # Grey has no hue, and any serves: its chroma is 0.
-    slope = 1 / chroma.clamp(min=1e-12)
-    hue = torch.where(
-        high == red,
-        (green - blue) * slope,
-        torch.where(high == green, (blue - red).mul_(slope).add_(2), (red - green).mul_(slope).add_(4)),
-    )
-    hue = hue.add_(6 * turn[:, :, 0]).remainder_(6)
-    weights = torch.stack([hue - 3, hue - 2, hue - 4], dim=1).abs_()
-    weights[:, 0].sub_(1)
-    weights[:, 1:].neg_().add_(2)
-    return torch.addcmul(low[:, None], chroma[:, None], weights.clamp_(0, 1))
+    slope = chroma.clamp(min=1e-12).reciprocal_()
+    hue = (green + blue).sub_(red).sub_(low).mul_(slope).add_(1).copysign_(green - blue)
+    hue.add_(turn[:, 0], alpha=6)
+    hue.sub_(torch.mul(hue, 1 / 6).round_(), alpha=6)
+    weights = torch.stack([hue, hue - 2, hue + 2], dim=1)
+    weights.abs_().sub_(3).abs_().sub_(1).clamp_(0, 1)
+    return weights.mul_(chroma[:, None]).add_(low[:, None])
 
 
 def to_grey(images: Tensor) -> Tensor:

@@ -45,20 +45,26 @@ def _largest(ratio: tuple[float, float], height: int, width: int) -> tuple[float
     return float(height), float(width)
 
 
-def resize_crops(images: Tensor, boxes: Tensor, mirrored: Tensor) -> Tensor:
-    """What `boxes` [B, 4] show of `images` [B, C, H, W], enlarged bilinearly to [B, C, H, W]; `mirrored` [B] flips.
+def crop_places(boxes: Tensor, mirrored: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+    """Where views' pixels lie in their images: rows [B, H] and columns [B, W], in [-1, 1] as `grid_sample` counts.
 
-    The same as cutting out, `interpolate` and `flip` one by one: places between a box's outermost pixels' centres
-    and its edge show these pixels.
+    Places between a box's outermost pixels' centres and its edge are those pixels', so that nothing beyond a box is
+    seen. `mirrored` [B] flips left and right.
     """
-    height, width = images.shape[-2:]
     top, left, box_height, box_width = boxes.to(torch.float64).unbind(1)
-    rows = _places(top, box_height, height)
     columns = _places(left, box_width, width)
     columns = torch.where(mirrored[:, None], columns.flip(1), columns)
-    grid = images.new_empty((len(images), height, width, 2))
-    grid[..., 0] = columns[:, None, :].to(grid)
-    grid[..., 1] = rows[:, :, None].to(grid)
+    return _places(top, box_height, height).float(), columns.float()
+
+
+def resize_crops(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """What `images` [B, C, H, W] have at those rows [B, H] and columns [B, W], bilinearly: [B, C, H, W].
+
+    The same as cutting boxes out, `interpolate` and `flip` one by one.
+    """
+    grid = images.new_empty((len(images), rows.shape[1], columns.shape[1], 2))
+    grid[..., 0] = columns[:, None, :]
+    grid[..., 1] = rows[:, :, None]
     return grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 

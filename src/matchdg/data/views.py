@@ -1,7 +1,8 @@
 """Training augmentation: a random view of each image, drawn anew in every epoch."""
 
 from copy import copy
-from typing import Final
+from math import prod
+from typing import Final, NamedTuple
 
 import torch
 from pydantic import Field, field_validator
@@ -12,18 +13,22 @@ from matchdg.core.settings import Settings
 from matchdg.data import colour, crops
 from matchdg.data.dataset import Inputs, SubsetInputs
 from matchdg.data.draws import uniforms
+from matchdg.data.threads import empty_floats, in_threads
 
 # Which of an image's random numbers are for what.
 _FLIP: Final = crops.DRAWS
 _COLOURS: Final = _FLIP + 1
 _COUNT: Final = _COLOURS + colour.DRAWS
+# So many values are worked on at a time on a CPU, so that they stay in its cache.
+_BLOCK_VALUES = 2**18
 
 
 class ViewSettings(Settings):
     """How a random view of a training image differs from it. As they stand, not at all.
 
     What each draw is distributed like is that of torchvision's RandomResizedCrop, RandomHorizontalFlip, ColorJitter
-    and RandomGrayscale, in this order.
+    and RandomGrayscale, in this order. But the order in which ColorJitter's changes follow each other is drawn for
+    all images of an epoch.
     """
 
     crop_scale: tuple[float, float] = Field((1.0, 1.0), description="least and largest part of an image's area shown")
@@ -86,6 +91,19 @@ VIEWS: Final[dict[str, ViewSettings]] = {
 }
 
 
+class _Draws(NamedTuple):
+    """What was drawn for a batch."""
+
+    mirrored: Tensor
+    rows: Tensor
+    columns: Tensor
+    colours: colour.ColourDraws
+
+    def of(self, part: slice) -> "_Draws":
+        """What was drawn for a part of the batch."""
+        return _Draws(self.mirrored[part], self.rows[part], self.columns[part], self.colours.of(part))
+
+
 class ViewedInputs:
     """A random view of each of `inputs`, images [N, C, H, W] with values in [0, 1], made when it is asked for.
 
@@ -108,6 +126,8 @@ class ViewedInputs:
             )
         self.inputs, self.settings = inputs, settings
         self.seed, self.epoch, self.draw = seed, epoch, draw
+        # Of a number for each view, those below 0 are of no image.
+        self.ordering = float(uniforms((seed, epoch, draw), torch.tensor([-1]), 1))
         # The positions that draws go by, where these inputs are some of others.
         self.origins: Tensor | None = None
 
@@ -115,19 +135,39 @@ class ViewedInputs:
         return len(self.inputs)
 
     def __getitem__(self, positions: Tensor) -> Tensor:
-        images = self.inputs[positions]
-        images = images if images.is_floating_point() else images.to(torch.float32)
+        draws = self._draws(positions)
+        if getattr(self.inputs, "device", torch.device("cpu")).type != "cpu":
+            return self._view(positions, draws)
+        views = empty_floats((len(positions), *self.shape[1:]))
+
+        def fill(part: slice) -> None:
+            views[part] = self._view(positions[part], draws.of(part))
+
+        block = max(1, _BLOCK_VALUES // max(1, prod(self.shape[1:])))
+        in_threads(fill, [slice(start, start + block) for start in range(0, len(positions), block)])
+        return views
+
+    def _draws(self, positions: Tensor) -> "_Draws":
         places = positions.cpu() if self.origins is None else self.origins[positions.cpu()]
         drawn = uniforms((self.seed, self.epoch, self.draw), places, _COUNT)
-        settings, mirrored = self.settings, drawn[:, _FLIP] < self.settings.flip
-        if settings.crops:
-            height, width = images.shape[-2:]
-            boxes = crops.draw_crops(drawn[:, :_FLIP], settings.crop_scale, settings.crop_ratio, height, width)
-            images = crops.resize_crops(images, boxes, mirrored)
-        elif settings.flip > 0:
-            images = torch.where(mirrored.to(images.device).view(-1, 1, 1, 1), images.flip(-1), images)
-        if settings.colours:
-            images = colour.jitter_colours(images, drawn[:, _COLOURS:], settings.spans, settings.greyscale)
+        height, width = self.shape[-2:]
+        mirrored = drawn[:, _FLIP] < self.settings.flip
+        boxes = crops.draw_crops(drawn[:, :_FLIP], self.settings.crop_scale, self.settings.crop_ratio, height, width)
+        return _Draws(
+            mirrored,
+            *crops.crop_places(boxes, mirrored, height, width),
+            colour.draw_colours(drawn[:, _COLOURS:], self.ordering, self.settings.spans, self.settings.greyscale),
+        )
+
+    def _view(self, positions: Tensor, draws: "_Draws") -> Tensor:
+        images = self.inputs[positions]
+        images = images if images.is_floating_point() else images.to(torch.float32)
+        if self.settings.crops:
+            images = crops.resize_crops(images, draws.rows.to(images), draws.columns.to(images))
+        elif self.settings.flip > 0:
+            images = torch.where(draws.mirrored.to(images.device).view(-1, 1, 1, 1), images.flip(-1), images)
+        if self.settings.colours:
+            images = colour.jitter_colours(images, draws.colours)
         return images
 
     @property
