@@ -126,6 +126,12 @@ def test_a_frozen_network_is_that_of_the_features(matchdg, tmp_path, monkeypatch
     assert list((tmp_path / "cache").rglob("*.npy"))
 
 
+def test_strict_is_a_setting_of_the_data_sets_that_have_it(matchdg):
+    ran = matchdg("train", "--strict", *SMALL)
+    assert ran.code == 2
+    assert "unknown key in dataset 'strict'" in ran.err
+
+
 def test_freezing_needs_a_network(matchdg):
     ran = matchdg("train", "--freeze", "-d", "rotated-digits")
     assert ran.code == 2

@@ -10,7 +10,7 @@ from matchdg.cli import names
 COLLECTIONS = ("mnist", "fashion-mnist")
 
 app = typer.Typer(
-    help="Find, fetch and check the files of MNIST and Fashion-MNIST. All other data sets need none.",
+    help="Find, fetch and check the files of MNIST and Fashion-MNIST. Others need none, or cannot be fetched.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

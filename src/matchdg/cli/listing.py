@@ -89,8 +89,13 @@ def _settings(cls: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "default": "(required)" if field.is_required() else field.default,
+            "default": "(required)" if field.is_required() else _plain(field.default),
             "about": field.description or "",
         }
         for name, field in cls.model_fields.items()
     ]
+
+
+def _plain(value: Any) -> Any:
+    """Settings within settings as plain values."""
+    return value.dump() if hasattr(value, "dump") else value

@@ -19,6 +19,9 @@ def train(
         bool,
         typer.Option("--freeze", help="Train a head alone, on features of --network that are computed once and kept."),
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Too few chest X-rays to balance are an error: dataset.strict=true.")
+    ] = False,
     matcher: Annotated[str | None, names.option("Where matches come from", names.MATCHERS)] = None,
     set_: Annotated[
         list[str] | None,
@@ -68,7 +71,7 @@ def train(
     values = read_config(config)
     named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
     values.update({key: value for key, value in named.items() if value is not None})
-    values = apply(values, set_ or [])
+    values = apply(values, [*(["dataset.strict=true"] if strict else []), *(set_ or [])])
     settings = RunSettings.parse(frozen(values) if freeze else values)
     machine = MachineSettings.parse(
         {

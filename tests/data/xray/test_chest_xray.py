@@ -6,6 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
+from matchdg.cli import main
 from matchdg.core.errors import InputError
 from matchdg.data.chest_xray import ChestXraySettings
 from matchdg.data.dataset import DomainDataset
@@ -21,7 +22,9 @@ DOMAINS = ("NIH", "CheXpert", "RSNA")
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MATCHDG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("MATCHDG_DATA", raising=False)
+    # Set first, so that what a command sets does not outlive the test.
+    monkeypatch.setenv("MATCHDG_DATA", "")
+    monkeypatch.delenv("MATCHDG_DATA")
 
 
 def settings(root: Path, **changes: object) -> ChestXraySettings:
@@ -115,6 +118,26 @@ def test_too_few_are_an_error_when_strict(three: Write) -> None:
     root = three(5)
     with pytest.raises(InputError, match=r"NIH in .* has X-rays of 5 with no pneumonia, 5 with pneumonia.*500 of each"):
         settings(root, train_per_domain=800, validation_per_domain=200, strict=True).build(0)
+
+
+def test_the_command_line_says_how_many_were_found_and_trains_or_with_strict_does_not(
+    three: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ["-s", "dataset.size=16", "-s", "training.epochs=1", "--network", "small-cnn", "-m", "erm"]
+    command = ["matchdg", "train", "-d", "chest-xray", "--data-dir", str(three(6)), *small]
+    monkeypatch.setattr("sys.argv", [*command, "--strict"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "error: NIH in " in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    said = capsys.readouterr()
+    assert said.err.count("X-rays of 6 with no pneumonia, 6 with pneumonia") == 3
+    assert "RSNA" in said.out
 
 
 def test_deep_inverted_and_signed_dicom_look_like_the_same_x_rays(three: Write, rsna: Write) -> None:

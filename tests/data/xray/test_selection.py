@@ -61,7 +61,7 @@ def test_however_few_there_are_no_part_is_empty_and_none_is_used_twice(count: in
 
 
 def test_too_few_are_an_error_when_strict() -> None:
-    with pytest.raises(InputError, match=r"40 with no pneumonia, 10 with pneumonia.*500 of each.*dataset.strict=false"):
+    with pytest.raises(InputError, match=r"40 with no pneumonia, 10 with pneumonia.*500 of each.*without --strict"):
         choose_balanced(listing([0] * 40 + [1] * 10), (800, 200), seed=0, strict=True)
 
 

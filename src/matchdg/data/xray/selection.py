@@ -55,7 +55,7 @@ def _sizes(listing: Listing, wanted: list[int], found: list[int], strict: bool) 
         f"{needed} of each are wanted{missing}"
     )
     if strict:
-        raise InputError(f"{said}; get more, ask for fewer, or set dataset.strict=false to use those")
+        raise InputError(f"{said}; get more, ask for fewer, or use those without --strict (dataset.strict=false)")
     if there < len(wanted):
         raise InputError(f"{said}; at least {len(wanted)} of each are needed, so get more")
     sizes = [max(1, size * there // needed) for size in wanted]
