@@ -3,6 +3,7 @@ import torch
 
 from matchdg.core.errors import InputError
 from matchdg.data import PixelInputs
+from matchdg.data.views import ViewSettings
 from matchdg.data.xray.shift import ShiftedInputs, move_down
 
 IMAGES = torch.rand((5, 3, 8, 6), generator=torch.Generator().manual_seed(0))
@@ -49,3 +50,15 @@ def test_shifts_that_do_not_fit_are_refused(shifts: torch.Tensor) -> None:
 def test_what_is_no_image_is_refused() -> None:
     with pytest.raises(InputError, match="expected images"):
         ShiftedInputs(torch.zeros(5, 2), SHIFTS)
+
+
+def test_images_and_shifts_move_together() -> None:
+    moved = ShiftedInputs(IMAGES, SHIFTS).to("meta")
+    assert moved.device == moved.shifts.device == torch.device("meta")
+    assert ShiftedInputs(IMAGES, SHIFTS).to("cpu").device == torch.device("cpu")
+
+
+def test_views_are_of_the_shifted_images() -> None:
+    inputs = ShiftedInputs(PixelInputs((255 * IMAGES).to(torch.uint8)), SHIFTS)
+    views = ViewSettings(flip=1.0).shown(inputs, 0, 0)
+    assert torch.equal(views[torch.arange(5)], inputs[torch.arange(5)].flip(-1))

@@ -41,11 +41,17 @@ class ShiftedInputs:
         """Number of images, then the shape of one."""
         return tuple(self.inputs.shape)
 
+    @property
+    def device(self) -> torch.device:
+        """Where what is gathered will be."""
+        return getattr(self.inputs, "device", torch.device("cpu"))
+
     def to(self, device: torch.device | str) -> "ShiftedInputs":
         """The same images, on `device` if they are in memory."""
         moved = copy(self)
         move = getattr(self.inputs, "to", None)
         moved.inputs = self.inputs if move is None else move(device)
+        moved.shifts = self.shifts.to(moved.device)
         return moved
 
     def subset(self, positions: Tensor) -> "ShiftedInputs":
