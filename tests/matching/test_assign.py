@@ -83,9 +83,39 @@ def test_the_sparse_way_without_its_rounds_would_not_do(monkeypatch):
     queries, candidates = pair("scaled", 400, 400)
     best = cost(queries, candidates, assign(queries, candidates, "one-to-one", limit=1000))
     monkeypatch.setattr(sparse, "_ROUNDS", 1)
+    monkeypatch.setattr(sparse, "_NEIGHBOURS", 8)
     with pytest.warns(InputWarning, match=r"400 inputs with 400 costs at most 0\.\d\d% more than the best one"):
         found = assign(queries, candidates, "one-to-one", limit=SMALL)
     assert cost(queries, candidates, found) > best * 1.001
+
+
+def hard(kind, count, size):
+    """Two sides whose near neighbours tell little: many points want the same few."""
+    left, right = points(count, 8), points(size, 8, 1)
+    if kind == "hubs":
+        right[:: size // 4] *= 0.05
+    elif kind == "narrow":
+        right = 0.2 * right
+    elif kind == "tails":
+        left, right = left * left.abs() ** 2, right * (right[:, :1] * 1.5).exp()
+    elif kind == "few values":
+        left, right = left[torch.arange(count) % 15], right[torch.arange(size) % 20]
+    elif kind == "one value":
+        left = left[:1].expand(count, -1)
+    elif kind == "whole numbers":
+        left, right = left[:, :2].round(), right[:, :2].round()
+    return left, right
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["hubs", "narrow", "tails", "few values", "one value", "whole numbers"])
+@pytest.mark.parametrize(("count", "size"), [(300, 300), (250, 300), (300, 140)])
+def test_the_sparse_way_ends_at_the_optimum_of_hard_sets(kind, count, size):
+    queries, candidates = hard(kind, count, size)
+    best = cost(queries, candidates, assign(queries, candidates, "one-to-one", limit=1000))
+    found = assign(queries, candidates, "one-to-one", limit=SMALL)
+    assert found.bincount(minlength=size).max() == -(-count // size)
+    assert cost(queries, candidates, found) <= best * (1 + 2e-6)
 
 
 @pytest.mark.parametrize("limit", [SMALL, 1000])

@@ -22,9 +22,13 @@ from matchdg.matching.bipartite import Graph, cheapest, graph
 from matchdg.matching.search import first_k
 from matchdg.matching.table import ABSENT
 
-_NEIGHBOURS: Final = 8
+_NEIGHBOURS: Final = 16
+_MEMBERS: Final = 4
+"""How many of a group of equal candidates are taken at a time."""
 _ROUNDS: Final = 50
 _TOLERANCE: Final = 1e-6
+_BLOCK: Final = {"cpu": 2**22}
+"""Bytes for the features of pairs at a time, so that they stay in the caches of a CPU; elsewhere all the memory."""
 
 
 def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
@@ -35,27 +39,23 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     count, size = len(queries), len(candidates)
     queries, candidates = _shifted(queries.float(), candidates.float())
     surcharges = _surcharges(queries, candidates)
-    every, k = torch.arange(count), min(_NEIGHBOURS, size)
-    pairs = _first_pairs(queries, candidates, k, memory)
+    every = torch.arange(count)
+    known, groups = _Known(queries, candidates, memory), _Groups(candidates)
+    known.add(_first_pairs(queries, candidates, groups, memory))
     slot, prices = torch.full((count,), ABSENT), torch.zeros(len(surcharges) * size, dtype=torch.float64)
     for _ in range(_ROUNDS):
-        edges = _edges(pairs, _costs(queries, candidates, pairs, memory), surcharges, count, size)
-        slot, prices = _matching(edges, slot, prices)
-        plain = _costs(queries, candidates, every * size + slot % size, memory)
-        paid = plain + surcharges[slot // size]
-        best = (prices.view(-1, size) + surcharges[:, None]).min(0).values
-        # Only differences of prices matter, and float32 keeps small ones.
-        asked = (best - best.min()).float().to(queries.device)
-        near = first_k(queries, candidates, k, memory, asked).cpu()
-        offers = every[:, None] * size + near
-        least = (_costs(queries, candidates, offers.flatten(), memory).view(count, k) + best[near]).min(1).values
-        saved = (paid + prices[slot] - least).clamp(min=0)
+        slot, prices = _matching(_edges(known, surcharges, count, size), slot, prices)
+        plain = known.costs(every * size + slot % size)
+        level = groups.least(prices.view(-1, size))
+        best = (level + surcharges[:, None]).min(0).values
+        offers = every[:, None] * size + groups.nearest(queries, memory, best)
+        grown = known.add(offers.flatten())
+        least = (known.costs(offers) + best[offers % size]).min(1).values
+        saved = (plain + (surcharges[slot // size] + level.flatten()[slot]) - least).clamp(min=0)
         # No cost is below 0, so that no more than all can be saved.
-        bound = torch.minimum(saved.sum() + prices.sum() - prices[slot].sum(), plain.sum())
-        grown = torch.cat([pairs, offers[saved > 0].flatten()]).unique()
-        if bound <= _TOLERANCE * plain.sum() or len(grown) == len(pairs):
+        bound = torch.minimum(saved.sum() + level.sum() - level.flatten()[slot].sum(), plain.sum())
+        if bound <= _TOLERANCE * plain.sum() or (groups.alone and not grown):
             break
-        pairs = grown
     if bound > _TOLERANCE * plain.sum():
         warn(
             f"the one-to-one matching of {count} inputs with {size} costs at most {float(bound / plain.sum()):.2%} "
@@ -66,14 +66,90 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     return (slot % size).to(queries.device)
 
 
-def _edges(pairs: Tensor, costs: Tensor, surcharges: Tensor, count: int, size: int) -> Graph:
+class _Groups:
+    """Points in groups of equal ones, of which a search would give the first few to all."""
+
+    def __init__(self, candidates: Tensor) -> None:
+        self.generator = torch.Generator().manual_seed(0)
+        self.members, first = _ordered(candidates, self.generator)
+        self.start = first.nonzero().flatten()
+        self.count = torch.diff(self.start, append=torch.tensor([len(candidates)]))
+        self.group = torch.empty_like(self.members)
+        self.group[self.members] = first.cumsum(0) - 1
+        self.alone = len(self.start) == len(candidates)
+        self.distinct = candidates if self.alone else candidates[self.members[self.start].to(candidates.device)]
+
+    def least(self, prices: Tensor) -> Tensor:
+        """Prices [copies, N], the same for all of a group: the least of them."""
+        group = self.group.expand_as(prices)
+        return torch.full_like(prices, torch.inf).scatter_reduce(1, group, prices, "amin").gather(1, group)
+
+    def nearest(self, queries: Tensor, memory: int, prices: Tensor | None = None) -> Tensor:
+        """The nearest candidates of each query at these prices, which are the same in a group; of each any members."""
+        if prices is not None:
+            if not self.alone:
+                prices = prices[self.members[self.start]]
+            # Only differences of prices matter, and float32 keeps small ones.
+            prices = (prices - prices.min()).float().to(queries.device)
+        found = first_k(queries, self.distinct, min(_NEIGHBOURS, len(self.distinct)), memory, prices).cpu()
+        if self.alone:
+            return found
+        found = found.repeat(1, _MEMBERS)
+        step = torch.randint(2**31, found.shape, generator=self.generator)
+        return self.members[self.start[found] + step % self.count[found]]
+
+
+def _ordered(points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Positions in an order in which equal points follow one another, and where others begin."""
+    values = (points * torch.randn(points.shape[1], generator=generator).to(points.device)).sum(1)
+    values, order = values.sort(stable=True)
+    alike = (values[1:] == values[:-1]).nonzero().flatten()
+    first = torch.ones(len(points), dtype=torch.bool)
+    first[alike.cpu() + 1] = (points[order[alike + 1]] != points[order[alike]]).any(1).cpu()
+    return order.cpu(), first
+
+
+class _Known:
+    """The pairs looked at so far and their costs, half the squared distances; pair (q, c) is q * N + c."""
+
+    def __init__(self, queries: Tensor, candidates: Tensor, memory: int) -> None:
+        self.queries, self.candidates = queries, candidates
+        self.rows = max(1, min(memory, _BLOCK.get(queries.device.type, memory)) // (16 * queries.shape[1]))
+        self.pairs = torch.zeros(0, dtype=torch.int64)
+        self.cost = torch.zeros(0, dtype=torch.float64)
+
+    def add(self, pairs: Tensor) -> bool:
+        """Look at these too; whether there were new ones."""
+        new = pairs.unique()
+        if len(self.pairs):
+            new = new[self.pairs[self._places(new)] != new]
+        self.pairs, order = torch.cat([self.pairs, new]).sort()
+        self.cost = torch.cat([self.cost, self._measured(new)])[order]
+        return len(new) > 0
+
+    def costs(self, pairs: Tensor) -> Tensor:
+        """The costs of pairs that are known."""
+        return self.cost[self._places(pairs)]
+
+    def _places(self, pairs: Tensor) -> Tensor:
+        return torch.searchsorted(self.pairs, pairs).clamp(max=len(self.pairs) - 1)
+
+    def _measured(self, pairs: Tensor) -> Tensor:
+        """In double precision, from differences of float32."""
+        size = len(self.candidates)
+        parts = [(part // size, part % size) for part in pairs.to(self.queries.device).split(self.rows)]
+        costs = [(self.queries[q] - self.candidates[c]).square_().sum(1).double() / 2 for q, c in parts]
+        return torch.cat(costs).cpu() if costs else self.cost[:0]
+
+
+def _edges(known: _Known, surcharges: Tensor, count: int, size: int) -> Graph:
     """Each pair once for each copy of its candidate."""
     copies = len(surcharges)
-    slots = pairs % size + size * torch.arange(copies)[:, None]
-    rows = (pairs // size).repeat(copies)
-    cost = (costs + surcharges[:, None]).flatten()
-    cost += _tie_breaks(rows * copies * size + slots.flatten(), float(costs.mean()))
-    return graph(rows.numpy(), slots.flatten().numpy(), cost.numpy(), count, copies * size)
+    rows = (known.pairs // size).repeat(copies)
+    slots = (known.pairs % size + size * torch.arange(copies)[:, None]).flatten()
+    cost = (known.cost + surcharges[:, None]).flatten()
+    cost += _tie_breaks(rows * copies * size + slots, float(known.cost.mean()))
+    return graph(rows.numpy(), slots.numpy(), cost.numpy(), count, copies * size)
 
 
 def _shifted(queries: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,11 +166,11 @@ def _surcharges(queries: Tensor, candidates: Tensor) -> Tensor:
     return torch.tensor([0.0] * copies + last, dtype=torch.float64)
 
 
-def _first_pairs(queries: Tensor, candidates: Tensor, k: int, memory: int) -> Tensor:
+def _first_pairs(queries: Tensor, candidates: Tensor, groups: _Groups, memory: int) -> Tensor:
     """The near neighbours of both sides, and pairs that make an assignment possible; pair (q, c) is q * N + c."""
     count, size = len(queries), len(candidates)
-    forth = first_k(queries, candidates, k, memory).cpu()
-    back = first_k(candidates, queries, min(k, count), memory).cpu()
+    forth = groups.nearest(queries, memory)
+    back = _Groups(queries).nearest(candidates, memory)
     # In the order of a random projection, in which near points are near, and equal ones in any order.
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(queries.shape[1], generator=generator).to(queries.device)
@@ -104,13 +180,6 @@ def _first_pairs(queries: Tensor, candidates: Tensor, k: int, memory: int) -> Te
     possible = left * size + right[torch.arange(count) * size // count]
     ahead, behind = torch.arange(count)[:, None] * size + forth, back * size + torch.arange(size)[:, None]
     return torch.cat([ahead.flatten(), behind.flatten(), possible]).unique()
-
-
-def _costs(queries: Tensor, candidates: Tensor, pairs: Tensor, memory: int) -> Tensor:
-    """Half the squared distance of each pair, in double precision."""
-    rows = max(1, memory // (16 * queries.shape[1]))
-    parts = [(part // len(candidates), part % len(candidates)) for part in pairs.to(queries.device).split(rows)]
-    return torch.cat([(queries[q] - candidates[c]).square().sum(1).double() / 2 for q, c in parts]).cpu()
 
 
 def _tie_breaks(keys: Tensor, scale: float) -> Tensor:
