@@ -39,6 +39,7 @@ benchmark: $(STAMP)
 	$(BIN)/python benchmarks/start_up.py --out results/benchmarks/start_up.json
 	$(BIN)/python benchmarks/step_overhead.py --out results/benchmarks/step_overhead.json
 	$(BIN)/python benchmarks/match_update.py --large --out results/benchmarks/match_update.json
+	$(BIN)/python benchmarks/one_to_one.py --out results/benchmarks/one_to_one.json
 	$(BIN)/python benchmarks/matchdg_overhead.py --out results/benchmarks/matchdg_overhead.json
 
 clean:

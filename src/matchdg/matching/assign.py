@@ -30,7 +30,8 @@ def assign(queries: Tensor, candidates: Tensor, how: Assignment, memory: int = M
     as a whole, say of one domain's features, does not matter. Up to `limit` points a side the optimum is found on the
     table of all costs, by `scipy.optimize.linear_sum_assignment`; above it by `assign_sparsely`, which takes no such
     table and proves its result to be within a millionth of the optimum. Which of equally good results is taken does
-    not depend on the order of the queries, which may be that of the objects.
+    not depend on the order of the queries, which may be that of the objects. With many more queries than candidates
+    that takes long, as some 16 Q / N pairs of each query are looked at.
 
     Beyond `memory`, `one-to-one` takes about 30 limit^2 bytes or, above the limit, a copy of both sides in float32
     and some 3 kB a point.

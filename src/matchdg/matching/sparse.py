@@ -10,6 +10,7 @@ With Q > N each candidate is there Q // N times, and once more at a surcharge ab
 such a copy: candidate c of copy i is slot i * N + c.
 """
 
+from dataclasses import dataclass
 from typing import Final
 from warnings import warn
 
@@ -31,11 +32,29 @@ _BLOCK: Final = {"cpu": 2**22}
 """Bytes for the features of pairs at a time, so that they stay in the caches of a CPU; elsewhere all the memory."""
 
 
-def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
-    """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost.
+@dataclass(frozen=True)
+class Proof:
+    """A result costs at most `excess`, a share of its costs, more than the best one; it took so many `searches`."""
 
-    Warns (`InputWarning`) where that is not reached, and by how much at most.
-    """
+    excess: float
+    searches: int
+
+
+def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
+    """`solve`, with an `InputWarning` where the result is not proven to be within a millionth of the least cost."""
+    found, proof = solve(queries, candidates, memory)
+    if proof.excess > _TOLERANCE:
+        warn(
+            f"the one-to-one matching of {len(queries)} inputs with {len(candidates)} costs at most "
+            f"{proof.excess:.2%} more than the best one; the search did not come closer",
+            InputWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def solve(queries: Tensor, candidates: Tensor, memory: int) -> tuple[Tensor, Proof]:
+    """Solve `one-to-one` of `assign`, for at least one query and candidate, to within a millionth of the least cost."""
     count, size = len(queries), len(candidates)
     queries, candidates = _shifted(queries.float(), candidates.float())
     surcharges = _surcharges(queries, candidates)
@@ -43,27 +62,23 @@ def assign_sparsely(queries: Tensor, candidates: Tensor, memory: int) -> Tensor:
     known, groups = _Known(queries, candidates, memory), _Groups(candidates)
     known.add(_first_pairs(queries, candidates, groups, memory))
     slot, prices = torch.full((count,), ABSENT), torch.zeros(len(surcharges) * size, dtype=torch.float64)
+    searches = 2
     for _ in range(_ROUNDS):
         slot, prices = _matching(_edges(known, surcharges, count, size), slot, prices)
         plain = known.costs(every * size + slot % size)
         level = groups.least(prices.view(-1, size))
         best = (level + surcharges[:, None]).min(0).values
         offers = every[:, None] * size + groups.nearest(queries, memory, best)
+        searches += 1
         grown = known.add(offers.flatten())
         least = (known.costs(offers) + best[offers % size]).min(1).values
         saved = (plain + (surcharges[slot // size] + level.flatten()[slot]) - least).clamp(min=0)
+        bound = saved.sum() + level.sum() - level.flatten()[slot].sum()
         # No cost is below 0, so that no more than all can be saved.
-        bound = torch.minimum(saved.sum() + level.sum() - level.flatten()[slot].sum(), plain.sum())
-        if bound <= _TOLERANCE * plain.sum() or (groups.alone and not grown):
+        excess = min(1.0, float(bound / plain.sum())) if plain.sum() else 0.0
+        if excess <= _TOLERANCE or (groups.alone and not grown):
             break
-    if bound > _TOLERANCE * plain.sum():
-        warn(
-            f"the one-to-one matching of {count} inputs with {size} costs at most {float(bound / plain.sum()):.2%} "
-            f"more than the best one; the search did not come closer",
-            InputWarning,
-            stacklevel=2,
-        )
-    return (slot % size).to(queries.device)
+    return (slot % size).to(queries.device), Proof(excess, searches)
 
 
 class _Groups:
