@@ -11,15 +11,15 @@ the base domain and in this one and gathers their features; then for each anchor
 What that code does besides is left out on both sides: loading the data anew, the network's features, and, in the same
 loop where the true matches are known, the true match's place in the sort. The search must find the loop's matches.
 
-The two take turns, each in a process of its own, for each number of threads: one, and what PyTorch takes by default.
-The loop allocates two tables of 2 MB for each anchor, and its time depends on where they come from: `default` is the
-memory allocator as it comes, which may hand memory back to the system and fetch it anew for each anchor; with `kept`
-(glibc) it is told to keep it, the best case for the loop. `faults` are the pages that were fetched anew, for each
+The two take turns, each in a process of its own, for each number of threads asked for. The loop allocates two tables
+of 2 MB for each anchor, and its time depends on where they come from: `default` is the memory allocator as it comes,
+which may hand memory back to the system and fetch it anew for each anchor; with `kept` (glibc) it is told to keep it,
+the best case for the loop, and near its arithmetic alone. `faults` are the pages that were fetched anew, for each
 anchor of the loop and domain. The update's time is the median of five after one that is not counted.
 
 `search` is the rate of the same search in terms of its matrix products, as a share of the rate of one large product:
 PyTorch's own, and oneDNN's, which is faster on some machines and used here. `--large` matches 100,000 points in each
-of 5 domains in a process of its own, and gives by how much that grew. Both on one thread.
+of 5 domains in a process of its own, and gives by how much that grew. Both on the first number of threads.
 
     python benchmarks/match_update.py [--large] [--rounds N] [--threads N ...] [--out FILE]
 """
@@ -190,7 +190,7 @@ def rounded(values: dict[str, float]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, torch.get_num_threads()}))
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--large", action="store_true", help="also 100,000 points a domain")
     parser.add_argument("--part", choices=["loop", "match", "large"], help="that alone, in this process")
     parser.add_argument("--points", type=int, default=10_000, help="points a domain of the update")
