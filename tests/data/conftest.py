@@ -1,10 +1,12 @@
-"""A tiny stand-in for MNIST in a world without network, and a web server that can misbehave."""
+"""A tiny stand-in for MNIST in a world without network, a web server that can misbehave, and image files."""
 
 import gzip
 import hashlib
+import os
 import struct
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from torchvision import datasets
 
 from matchdg.data.catalogue import COLLECTIONS, FILES, MNIST, Collection
@@ -50,10 +53,37 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
     monkeypatch.setitem(COLLECTIONS, "mnist", collection)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("MATCHDG_DATA", raising=False)
+    monkeypatch.delenv("MATCHDG_CACHE", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(datasets.MNIST, "mirrors", [])
     monkeypatch.setattr(datasets.FashionMNIST, "mirrors", [])
     return Stand(collection, contents)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of this test's own, and no data folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("MATCHDG_CACHE", str(folder))
+    monkeypatch.delenv("MATCHDG_DATA", raising=False)
+    return folder
+
+
+Paint = Callable[..., Path]
+
+
+@pytest.fixture
+def paint() -> Paint:
+    """Write an image file of 12x10 pixels of its own colours, settled long ago; and the folders that it is in."""
+
+    def write(path: Path, seed: int = 0, age: float = 100.0) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(seed).integers(0, 256, (10, 12, 3), np.uint8)
+        Image.fromarray(pixels).save(path, **({"lossless": True} if path.suffix == ".webp" else {}))
+        os.utime(path, (time.time() - age,) * 2)
+        return path
+
+    return write
 
 
 @dataclass

@@ -8,6 +8,7 @@ from matchdg.data.counter_example import CounterExampleSettings
 from matchdg.data.dataset import DomainDataset, Inputs
 from matchdg.data.folder import FolderSettings
 from matchdg.data.inputs import PixelInputs
+from matchdg.data.mapped import MappedInputs
 from matchdg.data.pacs import PacsSettings
 from matchdg.data.rotated import RotatedDigitsSettings, RotatedFashionMnistSettings, RotatedMnistSettings
 from matchdg.data.slab import SlabSettings
@@ -37,4 +38,13 @@ DATASETS: Final[dict[str, type[DatasetSettings]]] = {
     "chest-xray": ChestXraySettings,
 }
 
-__all__ = ["DATASETS", "DatasetSettings", "DomainDataset", "DomainSplit", "Inputs", "PixelInputs", "split_by_domain"]
+__all__ = [
+    "DATASETS",
+    "DatasetSettings",
+    "DomainDataset",
+    "DomainSplit",
+    "Inputs",
+    "MappedInputs",
+    "PixelInputs",
+    "split_by_domain",
+]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -11,21 +12,29 @@ LISTS: Final = ("train", "crossval")
 
 
 def find_lists(root: Path, domains: Sequence[str]) -> dict[tuple[str, str], Path]:
-    """The lists of `domains` by (domain, part), or none: beside the domains' folders, or in a folder beside them.
+    """The lists of `domains` that there are by (domain, part): beside the domains' folders, or in a folder there.
 
     In the official archive `root` is called kfold, and the lists are in a folder beside that one.
     """
     folders = _with_inner(root) + (_with_inner(root.parent) if root.name == "kfold" else [])
     found: dict[tuple[str, str], Path] = {}
-    missing = []
-    for domain in domains:
-        for part in LISTS:
-            name = f"{domain}_{part}_kfold.txt"
-            path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-            if path is None:
-                missing.append(name)
-            else:
-                found[domain, part] = path
+    for domain, part in product(domains, LISTS):
+        places = [folder / name_of(domain, part) for folder in folders]
+        path = next((place for place in places if place.is_file()), None)
+        if path is not None:
+            found[domain, part] = path
+    return found
+
+
+def name_of(domain: str, part: str) -> str:
+    """A list's name, such as photo_train_kfold.txt."""
+    return f"{domain}_{part}_kfold.txt"
+
+
+def complete_lists(root: Path, domains: Sequence[str]) -> dict[tuple[str, str], Path]:
+    """All lists of `domains`, or none where there is none; raises `InputError` where some are missing."""
+    found = find_lists(root, domains)
+    missing = [name_of(*key) for key in product(domains, LISTS) if key not in found]
     if found and missing:
         first = next(iter(found.values()))
         raise InputError(f"{first} has no {missing[0]} beside it; add all lists of the source domains, or remove them")

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from matchdg.core.errors import InputError
 from matchdg.data.image_settings import ImageSettings
 from matchdg.data.image_table import LoadedImages, read_images
-from matchdg.data.kfold import LISTS, find_lists, read_lists
+from matchdg.data.kfold import LISTS, complete_lists, find_lists, read_lists
 from matchdg.data.sources import DATA_DIR, VARIABLE, cache_root
 from matchdg.data.split import DomainSplit, restrict, split_by_domain
 from matchdg.data.tree import fingerprint_of, read_tree
@@ -63,7 +63,7 @@ class PacsSettings(ImageSettings):
         table = read_tree(root, DOMAINS)
         self.check_fingerprint(root)
         images = read_images(table, self.size, on_corrupt=self.on_corrupt, title="images of PACS")
-        lists = find_lists(root, self.sources)
+        lists = complete_lists(root, self.sources)
         split = self._split_by_lists(images, root, lists) if lists else self._split_by_seed(images)
         return replace(split, views=self.views, remarks=images.notices + split.remarks)
 
