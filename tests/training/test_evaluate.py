@@ -6,7 +6,7 @@ from matchdg.data import DomainDataset
 from matchdg.matching import MatchTable
 from matchdg.methods import METHODS, Clock
 from matchdg.networks import Network
-from matchdg.training.evaluate import evaluate, matched_objective, mean_of, predict_classes
+from matchdg.training.evaluate import batch_of, evaluate, matched_objective, mean_of, predict_classes
 from matchdg.training.objective import Objective
 
 
@@ -83,3 +83,9 @@ def test_the_mean_counts_domains_alike():
 
 def test_predicted_classes():
     assert predict_classes(sign_objective(), torch.tensor([[2.0], [-2.0]])).tolist() == [1, 0]
+
+
+def test_large_inputs_are_passed_a_few_at_a_time():
+    assert batch_of((1, 48, 48), 1024) == 1024
+    assert batch_of((3, 128, 128), 1024) == 170
+    assert batch_of((3, 4096, 4096), 1024) == 1

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from matchdg.data import DomainDataset
 from matchdg.matching.nearest import Statistics
 from matchdg.networks import Layer, Network
-from matchdg.training.evaluate import evaluation_mode
+from matchdg.training.evaluate import batch_of, evaluation_mode
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def embed(
     device = next(network.parameters()).device
     rank, world = (fabric.global_rank, fabric.world_size) if fabric is not None else (0, 1)
     features: Tensor | None = None
-    parts = _batches(dataset, statistics, batch)
+    parts = _batches(dataset, statistics, batch_of(dataset.input_shape, batch))
     with evaluation_mode(network):
         for index, positions in enumerate(parts):
             if index % world != rank and features is not None:

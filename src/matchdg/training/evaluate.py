@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
+from typing import Final
 
 import torch
 from lightning_fabric import Fabric
@@ -14,6 +16,9 @@ from matchdg.methods import Batch, Clock
 from matchdg.training.objective import Objective
 
 Scores = dict[str, dict[str, float]]
+
+VALUES: Final = 2**23
+"""Numbers in the inputs that are passed at a time without gradients; activations are many times as many."""
 
 
 @contextmanager
@@ -28,6 +33,15 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
         module.train(was_training)
 
 
+def batch_of(input_shape: tuple[int, ...], most: int) -> int:
+    """How many inputs are passed at a time: `most`, or fewer large ones, whose activations would fill the memory.
+
+    >>> batch_of((1, 28, 28), 4096), batch_of((3, 224, 224), 4096)
+    (4096, 55)
+    """
+    return max(1, min(most, VALUES // prod(input_shape)))
+
+
 def evaluate(objective: Objective, dataset: DomainDataset, fabric: Fabric | None = None, batch: int = 4096) -> Scores:
     """Accuracy and mean cross-entropy of each domain of `dataset`; processes share the work.
 
@@ -35,6 +49,7 @@ def evaluate(objective: Objective, dataset: DomainDataset, fabric: Fabric | None
     """
     domains = len(dataset.domain_names)
     device = next(objective.parameters()).device
+    batch = batch_of(dataset.input_shape, batch)
     sums = torch.zeros(3, domains, dtype=torch.float64, device=device)
     rank, world = (fabric.global_rank, fabric.world_size) if fabric is not None else (0, 1)
     with evaluation_mode(objective):
