@@ -56,6 +56,7 @@ TABLES = (
     "iterative_ablation",
     "rotated_digits",
     "phase1_ablation",
+    "pacs_lite0",
 )
 FIGURES = ("penalty_curves", "tsne")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")

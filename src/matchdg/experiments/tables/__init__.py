@@ -14,6 +14,7 @@ from matchdg.experiments.tables.match_quality import (
     match_quality_fashion_2k,
     match_quality_phase2,
 )
+from matchdg.experiments.tables.pacs_lite0 import pacs_lite0
 from matchdg.experiments.tables.perfect_fraction import perfect_fraction
 from matchdg.experiments.tables.phase1_ablation import phase1_ablation
 from matchdg.experiments.tables.rotated_digits import rotated_digits
@@ -32,6 +33,7 @@ STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "iterative_ablation": iterative_ablation,
     "rotated_digits": rotated_digits,
     "phase1_ablation": phase1_ablation,
+    "pacs_lite0": pacs_lite0,
 }
 
 
