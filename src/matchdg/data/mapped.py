@@ -51,6 +51,16 @@ class MappedInputs:
         """Where what is gathered will be."""
         return torch.device("cpu")
 
+    @property
+    def whole(self) -> "MappedInputs":
+        """All images of the file."""
+        return MappedInputs(self.path, self.count, self.image_shape)
+
+    @property
+    def key(self) -> str:
+        """What the file's content is known by: its folder's name."""
+        return self.path.parent.name
+
     def subset(self, positions: Tensor) -> "MappedInputs":
         """The images at `positions`, still on disk."""
         return MappedInputs(self.path, self.count, self.image_shape, self.rows[positions.cpu()])

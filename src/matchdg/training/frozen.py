@@ -1,7 +1,6 @@
 """Features of a network that is not trained, in place of the images: computed once, kept in the user's cache."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +14,14 @@ from matchdg.core.errors import InputError
 from matchdg.core.files import alone, digest, write_bytes
 from matchdg.data import DomainDataset, DomainSplit, Inputs
 from matchdg.data.draws import uniforms
+from matchdg.data.mapped import MappedInputs
+from matchdg.data.sources import cache_root
 from matchdg.data.split import Views
 from matchdg.networks import FrozenSettings, Network
 
 # Part of a file's name. Raise it whenever a change of the code changes features.
 FEATURES_VERSION = 1
-_BATCH = 32
+_BATCH = 64
 
 
 def freeze(split: DomainSplit, settings: FrozenSettings, folder: Path | None = None) -> DomainSplit:
@@ -47,9 +48,8 @@ def freeze(split: DomainSplit, settings: FrozenSettings, folder: Path | None = N
 
 
 def features_folder() -> Path:
-    """The user's cache of features: `$XDG_CACHE_HOME/matchdg/features`, by default under `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "matchdg" / "features"
+    """Where features are kept, in the user's cache."""
+    return cache_root() / "features"
 
 
 class Features:
@@ -64,17 +64,17 @@ class Features:
 
         Inputs that are some of those of a whole are computed with all of these, for whoever needs the others.
         """
-        whole, positions = getattr(inputs, "whole", inputs), getattr(inputs, "positions", None)
-        values = self._kept(whole, views, number)
-        return values if positions is None else values[positions.cpu()]
+        if isinstance(inputs, MappedInputs):
+            return self._kept(inputs.whole, inputs.key, views, number)[inputs.rows]
+        return self._kept(inputs, content_key(inputs), views, number)
 
-    def _kept(self, inputs: Inputs, views: Views | None, number: int) -> Tensor:
+    def _kept(self, inputs: Inputs, key: str, views: Views | None, number: int) -> Tensor:
         view = None if views is None else {"settings": _dump(views), "number": number}
         name = digest(
             {
                 "version": FEATURES_VERSION,
                 "backbone": self.settings.backbone,
-                "inputs": getattr(inputs, "key", None) or content_key(inputs),
+                "inputs": key,
                 "view": view,
             }
         )
