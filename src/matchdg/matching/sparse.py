@@ -75,7 +75,7 @@ def solve(queries: Tensor, candidates: Tensor, memory: int) -> tuple[Tensor, Pro
         saved = (plain + (surcharges[slot // size] + level.flatten()[slot]) - least).clamp(min=0)
         bound = saved.sum() + level.sum() - level.flatten()[slot].sum()
         # No cost is below 0, so that no more than all can be saved.
-        excess = min(1.0, float(bound / plain.sum())) if plain.sum() else 0.0
+        excess = min(1.0, max(0.0, float(bound / plain.sum()))) if plain.sum() else 0.0
         if excess <= _TOLERANCE or (groups.alone and not grown):
             break
     return (slot % size).to(queries.device), Proof(excess, searches)
@@ -152,9 +152,11 @@ class _Known:
     def _measured(self, pairs: Tensor) -> Tensor:
         """In double precision, from differences of float32."""
         size = len(self.candidates)
-        parts = [(part // size, part % size) for part in pairs.to(self.queries.device).split(self.rows)]
-        costs = [(self.queries[q] - self.candidates[c]).square_().sum(1).double() / 2 for q, c in parts]
-        return torch.cat(costs).cpu() if costs else self.cost[:0]
+        costs = torch.empty(len(pairs), dtype=torch.float64)
+        for place, part in zip(costs.split(self.rows), pairs.to(self.queries.device).split(self.rows), strict=True):
+            difference = self.queries[part // size].sub_(self.candidates[part % size])
+            place.copy_(difference.square_().sum(1).double() / 2)
+        return costs
 
 
 def _edges(known: _Known, surcharges: Tensor, count: int, size: int) -> Graph:
