@@ -28,6 +28,7 @@ def files(monkeypatch, tmp_path) -> dict[str, bytes]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("MATCHDG_DATA", raising=False)
+    monkeypatch.delenv("MATCHDG_CACHE", raising=False)
     monkeypatch.setattr(datasets.MNIST, "mirrors", [])
     (tmp_path / "data").mkdir()
     for file, content in contents.items():
@@ -51,7 +52,11 @@ def test_list_says_where_the_files_are(matchdg, files):
     assert "mnist          data, --data-dir" in text
     assert "fashion-mnist  not found; matchdg data get fashion-mnist" in text
     rows = json.loads(matchdg("data", "list", "--json").out)
-    assert [(row["name"], row["folder"]) for row in rows] == [("mnist", None), ("fashion-mnist", None)]
+    assert [(row["name"], row["folder"]) for row in rows] == [
+        ("mnist", None),
+        ("fashion-mnist", None),
+        ("pacs", None),
+    ]
 
 
 def test_get_brings_the_files_to_the_folder_named(matchdg, files, monkeypatch, tmp_path):
@@ -111,3 +116,70 @@ def test_training_on_a_wrong_file_ends_with_the_message_and_no_traceback(matchdg
     assert ran.code == 2
     assert f"{wrong} (" in ran.err
     assert "has the checksum" in ran.err
+
+
+@pytest.fixture
+def pacs(tmp_path, monkeypatch):
+    """A folder with a PACS of two classes of two images a domain."""
+    import numpy as np
+    from PIL import Image
+
+    monkeypatch.setenv("MATCHDG_CACHE", str(tmp_path / "cache of images"))
+    random = np.random.default_rng(0)
+    for domain in ("photo", "art_painting", "cartoon", "sketch"):
+        for kind in ("dog", "horse"):
+            folder = tmp_path / "mine" / "PACS" / domain / kind
+            folder.mkdir(parents=True)
+            for name in ("a.png", "b.png"):
+                Image.fromarray(random.integers(0, 256, (9, 9, 3), np.uint8)).save(folder / name)
+    return tmp_path / "mine"
+
+
+def test_list_says_where_pacs_is(matchdg, files, pacs):
+    assert "pacs           not found; name a folder that has it with --data-dir" in matchdg("data", "list").out
+    shown = matchdg("data", "list", "--data-dir", str(pacs)).out
+    assert f"pacs           {pacs / 'PACS'}, --data-dir or dataset.data_dir" in shown
+
+
+def test_check_decodes_every_image_of_pacs(matchdg, files, pacs):
+    ran = matchdg("data", "check", "pacs", "--data-dir", str(pacs))
+    assert (ran.code, ran.out.split()[:2]) == (0, ["pacs", "ok"])
+    (pacs / "PACS" / "photo" / "dog" / "a.png").write_bytes(b"no image")
+    ran = matchdg("data", "check", "pacs", "--data-dir", str(pacs))
+    assert ran.code == 2
+    assert "a.png is not a readable image" in ran.err
+    (pacs / "PACS" / "photo_train_kfold.txt").write_text("photo/dog/b.png 1\n")
+    ran = matchdg("data", "check", "pacs", "--data-dir", str(pacs))
+    assert "has no photo_crossval_kfold.txt beside it" in ran.err
+
+
+def test_check_of_pacs_that_is_nowhere(matchdg, files, pacs):
+    ran = matchdg("data", "check", "pacs")
+    assert ran.code == 2
+    assert "PACS was not found; give --data-dir" in ran.err
+
+
+def test_training_leaves_out_corrupt_images_where_asked(matchdg, files, pacs, tmp_path):
+    (pacs / "PACS" / "photo" / "dog" / "c.png").write_bytes(b"no image")
+    train = (
+        "train",
+        "-m",
+        "erm",
+        "-d",
+        "pacs",
+        "--network",
+        "small-cnn",
+        "-s",
+        "dataset.size=8",
+        "--data-dir",
+        str(pacs),
+    )
+    short = ("-s", "training.epochs=1", "--out", str(tmp_path / "out"))
+    refused = matchdg(*train, *short)
+    assert refused.code == 2
+    assert "c.png is not a readable image" in refused.err
+    assert "--on-corrupt skip" in refused.err
+    ran = matchdg(*train, *short, "--on-corrupt", "skip")
+    assert ran.code == 0
+    assert "sketch" in ran.out
+    assert matchdg(*train, *short, "--on-corrupt", "ignore").code == 2

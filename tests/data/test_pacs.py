@@ -161,7 +161,9 @@ def test_a_named_folder_goes_before_the_variable(data: Path, tmp_path: Path) -> 
 def test_pacs_that_is_nowhere_says_where_it_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         _settings(data_dir=str(tmp_path)).build(0)
-    assert f"{tmp_path} (dataset.data_dir): has no folder PACS or pacs with photo, art_painting" in str(caught.value)
+    assert f"{tmp_path} (--data-dir or dataset.data_dir): has no folder PACS or pacs with photo, art_painting" in str(
+        caught.value
+    )
     assert "--data-dir, dataset.data_dir or MATCHDG_DATA" in str(caught.value)
     assert _settings().fingerprint is None
 

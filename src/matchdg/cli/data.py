@@ -8,9 +8,10 @@ import typer
 from matchdg.cli import names
 
 COLLECTIONS = ("mnist", "fashion-mnist")
+CHECKED = (*COLLECTIONS, "pacs")
 
 app = typer.Typer(
-    help="Find, fetch and check the files of MNIST and Fashion-MNIST. Others need none, or cannot be fetched.",
+    help="Find, fetch and check the files of MNIST and Fashion-MNIST, and find and check those of PACS.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -35,7 +36,7 @@ def list_(data_dir: _DataDir = None, json_: _Json = False) -> None:
         typer.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        where = f"{row['folder']}, {row['where']}" if row["folder"] else f"not found; matchdg data get {row['name']}"
+        where = f"{row['folder']}, {row['where']}" if row["folder"] else f"not found; {row['advice']}"
         typer.echo(f"{row['name']:<14} {where}")
 
 
@@ -73,24 +74,34 @@ def get(
 def check(
     name: Annotated[
         str | None,
-        typer.Argument(help=f"{_HELP} Default: all.", autocompletion=names.completion(COLLECTIONS), show_default=False),
+        typer.Argument(
+            help=f"Which: {', '.join(CHECKED)}. Default: all but PACS.",
+            autocompletion=names.completion(CHECKED),
+            show_default=False,
+        ),
     ] = None,
     data_dir: _DataDir = None,
     json_: _Json = False,
 ) -> None:
     """Verify the checksum of every file that is found. Exit code 2 where one is wrong or a data set is nowhere.
 
-    Without NAME, a data set that is nowhere is no failure.
+    Of PACS every image is decoded, into the user's cache, and the official lists are read if there are any. Without
+    NAME, a data set that is nowhere is no failure.
     """
     import json
 
     from matchdg.core.errors import InputError
     from matchdg.data.catalogue import COLLECTIONS as KNOWN
     from matchdg.data.catalogue import collection_of
-    from matchdg.data.status import checked
+    from matchdg.data.status import PACS, checked, checked_pacs
 
-    chosen = list(KNOWN.values()) if name is None else [collection_of(name)]
-    rows = [row for collection in chosen for row in checked(collection, data_dir)]
+    if name == PACS:
+        title, advice = "PACS", "give --data-dir"
+        rows = checked_pacs(data_dir)
+    else:
+        chosen = list(KNOWN.values()) if name is None else [collection_of(name)]
+        title, advice = chosen[0].title, f"run `matchdg data get {name}`, or give --data-dir"
+        rows = [row for collection in chosen for row in checked(collection, data_dir)]
     if json_:
         typer.echo(json.dumps(rows, indent=2))
     else:
@@ -100,6 +111,6 @@ def check(
             typer.echo("no files were found")
     problems = [problem for row in rows for problem in row["problems"]]
     if name is not None and not rows:
-        problems.append(f"{chosen[0].title} was not found; run `matchdg data get {name}`, or give --data-dir")
+        problems.append(f"{title} was not found; {advice}")
     if problems:
         raise InputError("\n".join(problems))

@@ -19,6 +19,12 @@ def train(
         bool,
         typer.Option("--freeze", help="Train a head alone, on features of --network that are computed once and kept."),
     ] = False,
+    on_corrupt: Annotated[
+        str | None,
+        typer.Option(
+            help="Image files that cannot be read: error or skip. The same as dataset.on_corrupt.", show_default=False
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Too few chest X-rays to balance are an error: dataset.strict=true.")
     ] = False,
@@ -58,6 +64,8 @@ def train(
 
     matchdg train -m randmatch -d arrays -s dataset.path=mine.npz -s "dataset.targets=\\[hospital C]"
 
+    matchdg train -m erm -d folder --network resnet18 -s dataset.path=images -s "dataset.targets=\\[sketch]"
+
     matchdg train -m matchdg -d rotated-digits -s phase1.training.epochs=5 -s phase1.matcher.assignment=nearest
 
     matchdg train -m contrastive -d rotated-digits
@@ -71,7 +79,9 @@ def train(
     values = read_config(config)
     named = {"method": method, "dataset": dataset, "network": network, "matcher": matcher, "seed": seed}
     values.update({key: value for key, value in named.items() if value is not None})
-    values = apply(values, [*(["dataset.strict=true"] if strict else []), *(set_ or [])])
+    short = ["dataset.strict=true"] if strict else []
+    short += [] if on_corrupt is None else [f"dataset.on_corrupt={on_corrupt}"]
+    values = apply(values, [*short, *(set_ or [])])
     settings = RunSettings.parse(frozen(values) if freeze else values)
     machine = MachineSettings.parse(
         {

@@ -91,21 +91,31 @@ class PacsSettings(ImageSettings):
 
 def find_pacs(data_dir: Path | None = None) -> Path:
     """The folder that has PACS's four domains: in what the user named, else in the cache."""
-    tried = []
-    for folder, why in _named(data_dir):
-        for place in _places(folder):
-            if all((place / name).is_dir() for name in DOMAINS):
-                return place
-        tried.append(f"  {folder} ({why}): has no folder {' or '.join(FOLDERS)} with {', '.join(DOMAINS)}")
+    found = look_for_pacs(data_dir)
+    if found is not None:
+        return found[0]
+    tried = [
+        f"  {folder} ({why}): has no folder {' or '.join(FOLDERS)} with {', '.join(DOMAINS)}"
+        for folder, why in _named(data_dir)
+    ]
     raise InputError(
         "PACS was not found. Tried:\n" + "\n".join(tried) + f"\nIt cannot be fetched: name a folder that has it with "
         f"{DATA_DIR}, dataset.data_dir or {VARIABLE}, as DOMAIN/CLASS/FILE"
     )
 
 
+def look_for_pacs(data_dir: Path | None = None) -> tuple[Path, str] | None:
+    """The first folder that has the four domains, and who named it; None where there is none."""
+    for folder, why in _named(data_dir):
+        for place in _places(folder):
+            if all((place / name).is_dir() for name in DOMAINS):
+                return place, why
+    return None
+
+
 def _named(data_dir: Path | None) -> list[tuple[Path, str]]:
     variable = os.environ.get(VARIABLE)
-    named = [] if data_dir is None else [(data_dir.expanduser().absolute(), "dataset.data_dir")]
+    named = [] if data_dir is None else [(data_dir.expanduser().absolute(), f"{DATA_DIR} or dataset.data_dir")]
     named += [(Path(variable).expanduser().absolute(), VARIABLE)] if variable else []
     return [*named, (cache_root(), "cache")]
 
