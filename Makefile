@@ -41,6 +41,7 @@ benchmark: $(STAMP)
 	$(BIN)/python benchmarks/match_update.py --large --out results/benchmarks/match_update.json
 	$(BIN)/python benchmarks/one_to_one.py --out results/benchmarks/one_to_one.json
 	$(BIN)/python benchmarks/matchdg_overhead.py --out results/benchmarks/matchdg_overhead.json
+	$(BIN)/python benchmarks/image_inputs.py --out results/benchmarks/image_inputs.json
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .coverage*

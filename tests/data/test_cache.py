@@ -47,8 +47,8 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def _pixels(cached: CachedImages, channels: int = 3) -> np.ndarray:
-    whole = np.fromfile(cached.path, np.uint8).reshape(cached.count, channels, SIZE, SIZE)
-    return whole[cached.rows]
+    whole = np.fromfile(cached.path, np.uint8).reshape(cached.count, SIZE, SIZE, channels)
+    return whole[cached.rows].transpose(0, 3, 1, 2)
 
 
 def _expected(files: list[Path], channels: int = 3) -> np.ndarray:
@@ -141,6 +141,17 @@ def test_equal_images_are_kept_once(files: list[Path], tmp_path: Path) -> None:
     cached = cached_images([*files, tmp_path / "images" / "copy.png"], SIZE)
     assert cached.count == 5
     assert cached.rows == [0, 1, 2, 3, 4, 0]
+
+
+def test_rows_of_another_version_are_not_copied(
+    files: list[Path], decoded: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "VERSION", 0)
+        cached_images(files, SIZE)
+    decoded.clear()
+    cached_images(files[1:], SIZE)
+    assert sorted(decoded) == sorted(files[1:])
 
 
 def test_sizes_and_channels_have_arrays_of_their_own(files: list[Path]) -> None:
@@ -294,14 +305,14 @@ def test_files_that_may_not_be_read_are_named(files: list[Path]) -> None:
 
 
 def test_files_that_may_not_be_read_are_named_whoever_asks(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Path.open
+    original = Path.read_bytes
 
-    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+    def refuse(path: Path) -> bytes:
         if path.name == "0.png":
             raise PermissionError(13, "Permission denied")
-        return original(path, *arguments, **options)
+        return original(path)
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(InputError, match=r"0\.png cannot be read: Permission denied"):
         load_images(_table(files), SIZE)
 

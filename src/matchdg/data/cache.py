@@ -48,7 +48,7 @@ def cached_images(
     keys = [_key(file, content, decoders) for file, content in zip(files, digests, strict=True)]
     unique = list(dict.fromkeys(key for key in keys if key))
     places = {key: row for row, key in enumerate(unique)}
-    folder = cache_root() / "images" / f"{size}x{channels}-{digest([VERSION, unique])}"
+    folder = cache_root() / "images" / f"{_kind(size, channels)}-{digest(unique)}"
     corrupt = _read_corrupt(folder, len(unique) * channels * size * size)
     if corrupt is None:
         with alone(folder, ADVICE):
@@ -62,6 +62,11 @@ def cached_images(
             problems[index] = f"{files[index]} {corrupt[key]}"
     rows = [-1 if key is None or key in corrupt else places[key] for key in keys]
     return CachedImages(folder / PIXELS, len(unique), rows, problems)
+
+
+def _kind(size: int, channels: int) -> str:
+    """What arrays begin their names with whose rows mean the same."""
+    return f"v{VERSION}-{size}x{channels}"
 
 
 def _key(file: Path, content: str | None, decoders: dict[str, Decoder]) -> str | None:
@@ -158,7 +163,7 @@ class _Build:
     def _copy_known(self, descriptor: int) -> list[int]:
         """Copy the rows that another array of this size has; the places of all others."""
         wanted = {key: row for row, key in enumerate(self.keys)}
-        for folder in sorted(self.folder.parent.glob(f"{self.size}x{self.channels}-*")):
+        for folder in sorted(self.folder.parent.glob(f"{_kind(self.size, self.channels)}-*")):
             index = _read_index(folder)
             if index is None or not wanted or not (folder / PIXELS).is_file():
                 continue

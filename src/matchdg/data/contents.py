@@ -97,7 +97,6 @@ def _digest_all(names: list[str], title: str) -> list[str | OSError]:
 
 def _digest(name: str) -> str | OSError:
     try:
-        with Path(name).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()[:32]
     except OSError as error:
         return error
