@@ -143,7 +143,10 @@ def test_target_selection_is_labelled_in_every_row(matchdg, tmp_path):
     ("arguments", "message"),
     [
         (["slabb"], "unknown table 'slabb'; did you mean 'slab'?"),
-        (["pacs_full"], "cannot be reproduced yet"),
+        (["pacs_fulll"], "did you mean 'pacs_full'?"),
+        (["slab", "--hparams", "paper"], "the paper prints no hyper-parameters for the rows of slab"),
+        (["tsne", "--hparams", "paper"], "nothing is searched for the figure 'tsne'"),
+        (["pacs_resnet18", "--hparams", "printed"], "printed"),
         (["slab", "--seeds", "0"], "--seeds is 0"),
         (["slab", "--jobs", "0"], "--jobs is 0"),
         (["slab", "--budget", "papr"], "papr"),

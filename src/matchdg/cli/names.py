@@ -56,6 +56,11 @@ TABLES = (
     "iterative_ablation",
     "rotated_digits",
     "phase1_ablation",
+    "pacs_resnet18",
+    "pacs_resnet50",
+    "pacs_alexnet",
+    "pacs_full",
+    "chest_xray",
     "pacs_lite0",
 )
 FIGURES = ("penalty_curves", "tsne")

@@ -55,6 +55,13 @@ def reproduce(
         Literal["source", "target"],
         typer.Option(help="Data that select hyper-parameters and epoch. 'target' leaks, and the table says so."),
     ] = "source",
+    hparams: Annotated[
+        Literal["search", "paper"],
+        typer.Option(
+            help="search: the budget's, searched where it has a grid. paper: as printed for each row and target, in "
+            "tables that are searched otherwise."
+        ),
+    ] = "search",
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing; show a table as far as its runs are finished.")
     ] = False,
@@ -85,10 +92,11 @@ def reproduce(
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}, expected at least 1")
     use_data_dir(data_dir)
-    studies = {table: find_study(table, budget, selection, seeds) for table in tables}
+    studies = {table: find_study(table, budget, selection, seeds, hparams) for table in tables}
     folder = out or Path("matchdg-out") / f"{'+'.join(studies)}-{budget}"
     options = f" --budget {budget}" + (f" --seeds {seeds}" if seeds else "")
     options += " --selection target" if selection == "target" else ""
+    options += " --hparams paper" if hparams == "paper" else ""
     found: dict[str, dict[str, Any]] = {}
     reports = []
     for table, study in studies.items():

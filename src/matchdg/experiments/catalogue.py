@@ -9,26 +9,33 @@ from matchdg.core.families import unknown_name
 from matchdg.experiments.figures import FIGURES, FigureStudy
 from matchdg.experiments.paper import printed_tables
 from matchdg.experiments.reproduce import with_seeds
-from matchdg.experiments.study import Budget, Rule, Study
+from matchdg.experiments.study import Budget, Hparams, Rule, Study, as_printed
 from matchdg.experiments.tables import STUDIES, study_of
 
 
 def find_study(
-    name: str, budget: Budget = "quick", rule: Rule = "source", seeds: int | None = None
+    name: str,
+    budget: Budget = "quick",
+    rule: Rule = "source",
+    seeds: int | None = None,
+    hparams: Hparams = "search",
 ) -> Study | FigureStudy:
-    """The study of a table or of a figure, over `seeds` seeds if given.
+    """The study of a table or of a figure, over `seeds` seeds if given, with hyper-parameters searched or as printed.
 
     Raises `InputError` that names the nearest of both.
     """
     if name in FIGURES:
         if rule != "source":
             raise InputError(f"nothing is selected for the figure {name!r}; leave --selection out")
+        if hparams != "search":
+            raise InputError(f"nothing is searched for the figure {name!r}; leave --hparams out")
         figure = FIGURES[name](budget)
         return replace(figure, study=with_seeds(figure.study, seeds))
     known = dict.fromkeys([*printed_tables(), *STUDIES, *FIGURES])
     if name not in known:
         raise InputError(unknown_name("table", name, known))
-    return with_seeds(study_of(name, budget, rule), seeds)
+    study = with_seeds(study_of(name, budget, rule), seeds)
+    return as_printed(study) if hparams == "paper" else study
 
 
 def describe_tables() -> list[dict[str, Any]]:
@@ -36,9 +43,9 @@ def describe_tables() -> list[dict[str, Any]]:
     printed = [
         {
             "name": name,
-            "about": f"{table['about']} [{'reproducible' if name in STUDIES else 'printed numbers only'}]",
+            "about": f"{table['about']} [reproducible]",
             "kind": "table",
-            "reproducible": name in STUDIES,
+            "reproducible": True,
             "section": table["section"],
             "columns": table["columns"],
         }

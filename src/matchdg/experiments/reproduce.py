@@ -89,7 +89,7 @@ def reproduce(
     chosen: dict[str, dict[str, Any]] = {}
     search: dict[str, Any] = {}
     for arm in study.arms:
-        chosen[arm.name], seen = choose_point(arm, study.search_seeds, searched, study.rule)
+        chosen[arm.name], seen = choose_point(arm, study.search_seeds, searched, study.rule_of(arm))
         search[arm.name] = {"chosen": chosen[arm.name], "seen": seen}
     finals = [(arm.run(chosen[arm.name], seed), arm.measured) for arm in study.arms for seed in study.seeds_of(arm)]
     measured = [(run, what) for run, what in finals if what is not None]

@@ -1,9 +1,10 @@
 """`Study`: methods x hyper-parameter grid x seeds, and the rule by which hyper-parameters are chosen."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from matchdg.core.errors import InputError
 from matchdg.core.files import digest
 from matchdg.matching import RepresentationSettings
 from matchdg.training import RunSettings
@@ -11,7 +12,9 @@ from matchdg.training.run import NUMBERS_VERSION
 
 Budget = Literal["quick", "cpu", "paper"]
 Rule = Literal["source", "target"]
+Hparams = Literal["search", "paper"]
 Point = Mapping[str, Any]
+AS_PRINTED = "Hyper-parameters are those that the paper prints for each row and target; nothing was searched here."
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Arm:
     accuracy on the test domain of its name. Arms of equal label and group share a row, and differ in `task`.
     `measured` is the representation whose match quality the columns need. `seeds` are the arm's own where it has
     fewer than its study. `printed_group` is the group of the printed row beside which it stands, if not `group`.
+    `printed` is the point that the paper prints for it, in place of a search of `grid`.
     """
 
     label: str
@@ -35,6 +39,7 @@ class Arm:
     measured: RepresentationSettings | None = None
     seeds: tuple[int, ...] | None = None
     printed_group: str | None = None
+    printed: Point | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +71,8 @@ class Study:
 
     `columns` are those of a table that the paper does not have; None: the columns of the printed table. `averages`
     are columns that are the mean, seed by seed, of others. `extend` adds to the finished table what only this one
-    has. With `show_printed`, rows of the paper that are not run here are shown too.
+    has. With `show_printed`, rows of the paper that are not run here are shown too. `rule` is that of the arms which
+    do not choose by another of their own (`training.selection`).
     """
 
     table: str
@@ -113,13 +119,18 @@ class Study:
 
     @property
     def selection(self) -> str:
-        """The rule in words, as every row of the table carries it that trains a classifier."""
+        """The rule in words, as rows of the table carry it that train a classifier, but for those with another."""
         return f"{self.rule}: accuracy"
 
     def selection_of(self, arm: Arm) -> str:
         """The same of an arm; a phase 1 alone has no accuracy, and chooses its epoch by how good matches are."""
         run = arm.run(arm.points()[0], self.seeds[0])
-        return self.selection if run.spec.learns == "classes" else f"{run.training.selection}: {run.training.keep}"
+        criterion = "accuracy" if run.spec.learns == "classes" else run.training.keep
+        return f"{run.training.selection}: {criterion}"
+
+    def rule_of(self, arm: Arm) -> Rule:
+        """Whose data choose an arm's point of the grid: the same that choose its epoch."""
+        return arm.run(arm.points()[0], self.seeds[0]).training.selection
 
     def search_runs(self) -> list[RunSettings]:
         """All runs of the search; none for an arm with nothing to choose."""
@@ -130,6 +141,24 @@ class Study:
             for point in arm.points()
             for seed in self.search_seeds
         ]
+
+
+def as_printed(study: Study) -> Study:
+    """The study with the hyper-parameters that the paper prints for its rows, where a search would choose them.
+
+    Raises `InputError` where the paper prints none.
+    """
+    if all(arm.printed is None for arm in study.arms):
+        raise InputError(
+            f"the paper prints no hyper-parameters for the rows of {study.table} other than those it has anyway; "
+            "leave --hparams out"
+        )
+    arms = tuple(
+        arm if arm.printed is None else replace(arm, grid={key: (value,) for key, value in arm.printed.items()})
+        for arm in study.arms
+    )
+    search_seeds = study.search_seeds if any(len(arm.points()) > 1 for arm in arms) else ()
+    return replace(study, arms=arms, search_seeds=search_seeds, notes=(*study.notes, AS_PRINTED))
 
 
 def override(values: Mapping[str, Any], point: Point) -> dict[str, Any]:

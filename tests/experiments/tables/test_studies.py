@@ -104,7 +104,8 @@ def test_rows_stand_beside_the_printed_ones_of_their_name_and_none_of_the_paper_
     labels = {row["method"] for row in rows}
     arms = [arm for arm in table(name, budget).arms if arm.label in labels]
     for arm in arms:
-        own = "(not in the paper)" in (arm.group or "")
+        # With ResNet-50 on PACS the paper has no ERM of its own, and quotes DomainBed's.
+        own = "(not in the paper)" in (arm.group or "") or (arm.label == "ERM" and "ResNet-50" in (arm.group or ""))
         assert (printed_row(name, arm.label, arm.printed_group or arm.group) is None) == own
     assert {arm.label for arm in arms} == {row["method"] for row in rows if row["origin"] == "paper"}
 
@@ -125,7 +126,8 @@ def test_classifiers_are_selected_as_the_rows_say(name, budget, rule):
     assert found.selection.startswith(f"{rule}:")
     for arm, run in runs(name, budget, rule):
         if run.spec.learns == "classes":
-            assert run.training.selection == rule
-            assert found.selection_of(arm) == found.selection
+            leaks = rule == "target" or "test validation" in (arm.group or "")
+            assert found.rule_of(arm) == run.training.selection == ("target" if leaks else "source")
+            assert found.selection_of(arm) == f"{run.training.selection}: accuracy"
         else:
             assert found.selection_of(arm) == f"source: {run.training.keep}"

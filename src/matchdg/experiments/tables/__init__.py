@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from matchdg.core.errors import InputError
 from matchdg.core.families import choose
-from matchdg.experiments.paper import printed_tables
 from matchdg.experiments.study import Budget, Rule, Study
+from matchdg.experiments.tables.chest_xray import chest_xray
 from matchdg.experiments.tables.leave_one_angle_out import rotated_mnist_domainbed, rotated_mnist_lenet
 from matchdg.experiments.tables.match_quality import (
     iterative_ablation,
@@ -14,6 +13,7 @@ from matchdg.experiments.tables.match_quality import (
     match_quality_fashion_2k,
     match_quality_phase2,
 )
+from matchdg.experiments.tables.pacs import pacs_alexnet, pacs_full, pacs_resnet18, pacs_resnet50
 from matchdg.experiments.tables.pacs_lite0 import pacs_lite0
 from matchdg.experiments.tables.perfect_fraction import perfect_fraction
 from matchdg.experiments.tables.phase1_ablation import phase1_ablation
@@ -33,16 +33,15 @@ STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "iterative_ablation": iterative_ablation,
     "rotated_digits": rotated_digits,
     "phase1_ablation": phase1_ablation,
+    "pacs_resnet18": pacs_resnet18,
+    "pacs_resnet50": pacs_resnet50,
+    "pacs_alexnet": pacs_alexnet,
+    "pacs_full": pacs_full,
+    "chest_xray": chest_xray,
     "pacs_lite0": pacs_lite0,
 }
 
 
 def study_of(table: str, budget: Budget = "quick", rule: Rule = "source") -> Study:
-    """The study of a table; raises `InputError` for a table that is unknown, or has no study yet."""
-    if table in STUDIES:
-        return STUDIES[table](budget, rule)
-    printed = choose("table", table, printed_tables())
-    raise InputError(
-        f"table {table!r} ({printed['dataset']}) is in the paper, but cannot be reproduced yet; "
-        f"those that can: {', '.join(STUDIES)}"
-    )
+    """The study of a table; raises `InputError` that names the nearest one."""
+    return choose("table", table, STUDIES)(budget, rule)
