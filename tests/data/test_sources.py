@@ -155,11 +155,12 @@ def test_what_can_be_done_is_said_for_each_collection() -> None:
 
 
 def test_every_collection_is_listed_with_the_first_complete_place(stand: Any, tmp_path: Path) -> None:
-    mnist, fashion = located(tmp_path / "mine")
+    mnist, fashion, pacs = located(tmp_path / "mine")
+    assert (pacs["name"], pacs["folder"]) == ("pacs", None)
     assert (mnist["name"], mnist["folder"], mnist["where"]) == ("mnist", None, None)
     assert fashion["name"] == "fashion-mnist"
     stand.write(tmp_path / "mine")
-    mnist, _ = located(tmp_path / "mine")
+    mnist, *_ = located(tmp_path / "mine")
     assert (mnist["folder"], mnist["where"]) == (str(tmp_path / "mine"), "--data-dir")
 
 

@@ -79,7 +79,7 @@ def shift_hue(images: Tensor, turn: Tensor) -> Tensor:
 
     A conversion to HSV and back in one, without branches. With smallest value $m$, chroma $c$ and hue $h$ in [-3, 3],
     red being 0, green 2 and blue -2: $h = \pm (1 + (g + b - r - m) / c)$ with the sign of $g - b$, and a colour whose
-    own hue is $k$ has the value $m + c \min(1, \max(0, ||h - k| - 3| - 1))$.
+    own hue is $k$ has the value $m - c + c \min(2, \max(1, ||h - k| - 3|))$.
     """
     red, green, blue = images.unbind(1)
     low = torch.minimum(torch.minimum(red, green), blue)
@@ -89,9 +89,8 @@ def shift_hue(images: Tensor, turn: Tensor) -> Tensor:
     hue = (green + blue).sub_(red).sub_(low).mul_(slope).add_(1).copysign_(green - blue)
     hue.add_(turn[:, 0], alpha=6)
     hue.sub_(torch.mul(hue, 1 / 6).round_(), alpha=6)
-    weights = torch.stack([hue, hue - 2, hue + 2], dim=1)
-    weights.abs_().sub_(3).abs_().sub_(1).clamp_(0, 1)
-    return weights.mul_(chroma[:, None]).add_(low[:, None])
+    weights = torch.stack([hue, hue - 2, hue + 2], dim=1).abs_().sub_(3).abs_().clamp_(1, 2)
+    return weights.mul_(chroma[:, None]).add_(low.sub_(chroma)[:, None])
 
 
 def to_grey(images: Tensor) -> Tensor:
