@@ -38,6 +38,9 @@ CURVES = values("penalty_curves", [penalty(epoch, 1 / epoch) for epoch in (1, 2)
 PLANE = values("tsne", [place(1.0, "7", "15"), place(2.0, "9", "30"), place(3.0, "7", "90", "target")])
 
 
+PACS = values("tsne_pacs", [place(1.0, "dog", "cartoon"), place(2.0, "horse", "photo", "target")])
+
+
 @pytest.fixture
 def panels(monkeypatch):
     """Keep the panels that are plotted, and how many a row."""
@@ -55,7 +58,7 @@ def test_every_figure_has_its_drawing():
     assert list(figure_report.DRAWINGS) == list(FIGURES)
 
 
-@pytest.mark.parametrize("found", [CURVES, PLANE])
+@pytest.mark.parametrize("found", [CURVES, PLANE, PACS])
 def test_a_figure_is_drawn_and_its_page_tells_everything(found, tmp_path, parse):
     report = write_figure_report(found, tmp_path)
     name = found["figure"]
@@ -141,3 +144,10 @@ def test_of_each_data_set_the_first_seed_that_finished_is_shown(panels, tmp_path
     draw(values("tsne", [*seeds, place(3.0, "7", "15", seed=1, data="other")]), tmp_path)
     ((shown, _),) = panels
     assert [panel.points[:, 0].tolist() for panel in shown] == [[2.0], [2.0], [3.0], [3.0]]
+
+
+@pytest.mark.parametrize(("found", "palette"), [(PLANE, "viridis"), (PACS, "tab10")])
+def test_domains_have_colours_in_an_order_where_they_are_angles(found, palette, panels, tmp_path):
+    draw(found, tmp_path)
+    ((shown, _),) = panels
+    assert [panel.palette for panel in shown] == ["tab10", palette]

@@ -63,7 +63,7 @@ TABLES = (
     "chest_xray",
     "pacs_lite0",
 )
-FIGURES = ("penalty_curves", "tsne")
+FIGURES = ("penalty_curves", "tsne", "tsne_pacs")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")
 
 

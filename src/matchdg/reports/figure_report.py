@@ -102,9 +102,11 @@ def _draw_plane(values: Values, path: Path) -> None:
         seed = min(point["seed"] for point in own)
         own = [point for point in own if point["seed"] == seed]
         sources = [point for point in own if point["kind"] == "source"]
+        # Angles are in an order, and have colours that are.
+        by_domain = "viridis" if all(name.isdigit() for name in _unique(own, "domain")) else "tab10"
         for title, shown, key, palette in (
             (f"{data}: source domains, by class", sources, "class", "tab10"),
-            (f"{data}: all domains, by angle (targets: triangles)", own, "domain", "viridis"),
+            (f"{data}: all domains, by domain (targets: triangles)", own, "domain", by_domain),
         ):
             place = np.array([[point["x"], point["y"]] for point in shown])
             targets = _unique([point for point in own if point["kind"] == "target"], "domain")
@@ -123,6 +125,11 @@ def _natural(name: str) -> tuple[bool, float, str]:
     return (False, float(name), name) if name.isdigit() else (True, 0.0, name)
 
 
+_PLANE: Final = "Where phase 1 of MatchDG puts images that it was not trained on"
+_GOOD: Final = (
+    "It is good at its task where classes lie apart (left) and the domains of one class lie together (right)."
+)
+
 DRAWINGS: Final[dict[str, tuple[str, Callable[[Values, Path], None]]]] = {
     "penalty_curves": (
         "What the paper's figure 3 asks: while training drives the loss towards zero, does a penalty become small "
@@ -130,9 +137,10 @@ DRAWINGS: Final[dict[str, tuple[str, Callable[[Values, Path], None]]]] = {
         "the training loss of the same two runs stands beside it.",
         _draw_curves,
     ),
-    "tsne": (
-        "Where phase 1 of MatchDG puts images that it was not trained on, after the paper's figure 6. It is good at "
-        "its task where classes lie apart (left) and the angles of one class lie together (right).",
+    "tsne": (f"{_PLANE}, after the paper's figure 6. {_GOOD}", _draw_plane),
+    "tsne_pacs": (
+        f"{_PLANE}: the paper's figure 6. {_GOOD} The paper finds that of the two targets Photo overlaps with its "
+        "sources more than Sketch does.",
         _draw_plane,
     ),
 }

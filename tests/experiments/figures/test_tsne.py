@@ -1,8 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
+from matchdg.data import DomainDataset
 from matchdg.experiments.figures import reproduce_figure
-from matchdg.experiments.figures.tsne import Shown, plane, read, some, tsne
+from matchdg.experiments.figures.tsne import Shown, plane, read, some, tsne, tsne_pacs
+from matchdg.experiments.study import override
+from matchdg.experiments.tables.pacs import pacs_resnet18
 
 
 @pytest.fixture
@@ -59,3 +64,31 @@ def test_equal_features_lie_at_equal_places_and_few_are_no_trouble():
 def test_runs_that_are_not_there_are_left_out(figure, tmp_path):
     numbers = read(figure.study, tmp_path)
     assert numbers.points == numbers.rows == []
+
+
+def test_inputs_of_a_domain_are_spread_over_it_and_the_same_in_domains_alike():
+    labels = [0] * 10 + [1] * 10
+    data = DomainDataset.from_arrays([[float(i)] for i in range(40)], labels * 2, ["a"] * 20 + ["b"] * 20)
+    assert some(data, ("b", "a"), 4).inputs.flatten().tolist() == [20, 25, 30, 35, 0, 5, 10, 15]
+    assert len(some(data, ("a",), 100)) == 20
+
+
+@pytest.mark.parametrize("budget", ["quick", "cpu", "paper"])
+def test_on_pacs_phase_1_is_that_of_the_table_with_photo_and_with_sketch_held_out(budget):
+    study = tsne_pacs(budget).study
+    runs = {arm.group: arm.run({}, 0) for arm in study.arms}
+    table = [arm for arm in pacs_resnet18(budget, "source").arms if arm.label == "MatchDG"]
+    own = {arm.run({}, 0).dataset.targets: arm.run({}, 0).phase1.hash for arm in table}
+    assert list(runs) == ["Photo as the target", "Sketch as the target"]
+    assert [run.dataset.targets for run in runs.values()] == [("photo",), ("sketch",)]
+    assert all(run.hash == own[run.dataset.targets] for run in runs.values())
+
+
+def test_a_frozen_network_is_shown_the_features(figure, quiet, tmp_path, monkeypatch):
+    monkeypatch.setenv("MATCHDG_CACHE", str(tmp_path / "cache"))
+    frozen = {"network": {"name": "frozen", "backbone": "small-cnn"}}
+    arms = tuple(replace(arm, base=override(arm.base, frozen)) for arm in figure.study.arms[:1])
+    study = replace(figure.study, arms=arms)
+    values = reproduce_figure(replace(figure, study=study), tmp_path, 1, quiet, "c").values
+    assert values["failed"] == []
+    assert len(values["points"]) == 56

@@ -1,5 +1,6 @@
-"""Figure 6's kind, on rotated images: where phase 1 of MatchDG puts inputs, by class and by domain."""
+"""Figure 6: where phase 1 of MatchDG puts inputs, by class and by domain; on PACS, and on rotated images too."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,33 +12,51 @@ from torch.nn.functional import normalize
 from matchdg.data import DomainDataset, DomainSplit
 from matchdg.experiments.figures.figure import FigureStudy, Numbers
 from matchdg.experiments.study import Arm, Budget, Study
-from matchdg.experiments.tables import rotated
+from matchdg.experiments.tables import pacs, rotated
 from matchdg.experiments.tables.rotated import FASHION, MNIST, SETUPS
 from matchdg.networks import Network
 from matchdg.training import load_network, read_result
 from matchdg.training.embed import embed
+from matchdg.training.run import build_split
 
 DATASETS = {MNIST: "rotMNIST", FASHION: "rotFashionMNIST"}
+TARGETS = ("Photo", "Sketch")
 PER_DOMAIN, NEIGHBOURS, PERPLEXITY, SEED = 120, 10, 30, 0
-NOTES = (
-    f"{PER_DOMAIN} images of each domain, none of which was trained on: the validation images of the source domains, "
-    "the same images at each angle, and test images of the target domains.",
+HELD_OUT = (
+    f"{PER_DOMAIN} images of each domain, none of which was trained on: validation images of the source domains, "
+    "and test images of the target domains."
+)
+ANGLES = "Of the source domains they are the same images at each angle."
+LAYOUT = (
     f"The representation is the one that phase 1 ends with, as the network computes it for any input (running "
     f"statistics), scaled to length one. t-SNE is scikit-learn's, with perplexity {PERPLEXITY} and a fixed seed; "
     f"distances between far groups mean little in it. The table is of the representation itself: how many of an "
-    f"input's {NEIGHBOURS} nearest inputs have its class, and its domain.",
+    f"input's {NEIGHBOURS} nearest inputs have its class, and its domain."
 )
 
 
 def tsne(budget: Budget) -> FigureStudy:
     """Phase 1's representation of inputs that it was not trained on, in two dimensions, by class and by domain."""
     setup = SETUPS[budget]
-    arms = []
-    for name, label in DATASETS.items():
-        values = rotated.phase1_of("matchdg", rotated.dataset(name, setup), setup)
-        arms.append(Arm("MatchDG", label, values, task=label))
-    study = Study("tsne", "What phase 1 learns", budget, tuple(arms), (0,), notes=NOTES, about_budget=setup.about)
-    return FigureStudy(study, read)
+    runs = {
+        label: rotated.phase1_of("matchdg", rotated.dataset(name, setup), setup) for name, label in DATASETS.items()
+    }
+    return _figure("tsne", "What phase 1 learns", budget, runs, (HELD_OUT, ANGLES, LAYOUT), setup.about)
+
+
+def tsne_pacs(budget: Budget) -> FigureStudy:
+    """The paper's figure 6: the same of PACS with Photo, and with Sketch, as the target."""
+    runs = {f"{target} as the target": pacs.matchdg_phase1(pacs.DOMAINS[target], budget) for target in TARGETS}
+    about = f"phase 1 of the tables of PACS: {pacs.SETUPS[budget].about}"
+    return _figure("tsne_pacs", "What phase 1 learns on PACS", budget, runs, (HELD_OUT, LAYOUT), about)
+
+
+def _figure(
+    name: str, title: str, budget: Budget, runs: Mapping[str, Mapping[str, Any]], notes: tuple[str, ...], about: str
+) -> FigureStudy:
+    """The figure with a row for each of `runs`, which are phases 1 of MatchDG."""
+    arms = tuple(Arm("MatchDG", label, values, task=label) for label, values in runs.items())
+    return FigureStudy(Study(name, title, budget, arms, (0,), notes=notes, about_budget=about), read)
 
 
 def read(study: Study, store: Path) -> Numbers:
@@ -49,7 +68,7 @@ def read(study: Study, store: Path) -> Numbers:
             run = arm.run({}, seed)
             if read_result(store, run) is None:
                 continue
-            split = run.dataset.build(seed)
+            split = build_split(run)
             shown = Shown.of(load_network(store, run, split), split)
             points += [{"data": arm.group, "seed": seed, **point} for point in shown.points()]
             rows += [(arm.group, seed, *row) for row in shown.summary()]
@@ -111,9 +130,19 @@ class Shown:
 
 
 def some(dataset: DomainDataset, names: tuple[str, ...], count: int = PER_DOMAIN) -> DomainDataset:
-    """At most `count` inputs of each of the domains `names`, the first ones; the domains are in random order anyway."""
-    own = [(dataset.domains == dataset.domain_names.index(name)).nonzero().flatten()[:count] for name in names]
-    return dataset.select(torch.cat(own))
+    """At most `count` inputs of each of the domains `names`, evenly spread: some data sets are ordered by class."""
+    own = [(dataset.domains == dataset.domain_names.index(name)).nonzero().flatten() for name in names]
+    return dataset.select(torch.cat([spread(positions, count) for positions in own]))
+
+
+def spread(positions: Tensor, count: int) -> Tensor:
+    """At most `count` of `positions[N]`, evenly spread; of equally many the same ones, as of one image's rotations.
+
+    >>> spread(torch.arange(10), 4).tolist()
+    [0, 2, 5, 7]
+    """
+    shown = min(count, len(positions))
+    return positions[torch.arange(shown) * len(positions) // max(shown, 1)]
 
 
 def plane(features: Tensor) -> list[list[float]]:
