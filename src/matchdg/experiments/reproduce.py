@@ -149,7 +149,7 @@ def build_table(study: Study, chosen: dict[str, dict[str, Any]], results: Result
         "title": study.title,
         "columns": list(columns),
         "budget": study.budget,
-        "about_budget": study.about_budget,
+        "about_budget": "; ".join(filter(None, (study.about_budget, study.about_search))),
         "unit": units if len(set(units.values())) > 1 else next(iter(units.values())),
         "higher_is_better": {name: column.higher_is_better for name, column in columns.items()},
         "rows": [_row(study, arms, chosen, results, list(columns), out) for arms in _rows_of(study)],

@@ -14,7 +14,7 @@ Budget = Literal["quick", "cpu", "paper"]
 Rule = Literal["source", "target"]
 Hparams = Literal["search", "paper"]
 Point = Mapping[str, Any]
-AS_PRINTED = "Hyper-parameters are those that the paper prints for each row and target; nothing was searched here."
+AS_PRINTED = "hyper-parameters as printed for each row and target, nothing searched"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Study:
     `columns` are those of a table that the paper does not have; None: the columns of the printed table. `averages`
     are columns that are the mean, seed by seed, of others. `extend` adds to the finished table what only this one
     has. With `show_printed`, rows of the paper that are not run here are shown too. `rule` is that of the arms which
-    do not choose by another of their own (`training.selection`).
+    do not choose by another of their own (`training.selection`). `about_search` says what the budget has of the grids.
     """
 
     table: str
@@ -84,6 +84,7 @@ class Study:
     rule: Rule = "source"
     notes: tuple[str, ...] = ()
     about_budget: str = ""
+    about_search: str = ""
     columns: Mapping[str, Column] | None = None
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extend: Callable[[dict[str, Any]], None] | None = None
@@ -158,7 +159,7 @@ def as_printed(study: Study) -> Study:
         for arm in study.arms
     )
     search_seeds = study.search_seeds if any(len(arm.points()) > 1 for arm in arms) else ()
-    return replace(study, arms=arms, search_seeds=search_seeds, notes=(*study.notes, AS_PRINTED))
+    return replace(study, arms=arms, search_seeds=search_seeds, about_search=AS_PRINTED)
 
 
 def override(values: Mapping[str, Any], point: Point) -> dict[str, Any]:

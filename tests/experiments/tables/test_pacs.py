@@ -57,7 +57,7 @@ def test_as_printed_each_row_has_the_values_of_its_target_and_nothing_is_searche
     assert study.search_runs() == []
     assert study.search_seeds == ()
     assert study.hash != find_study(name, "paper").hash
-    assert "the paper prints for each row" in study.notes[-1]
+    assert study.about_search == "hyper-parameters as printed for each row and target, nothing searched"
     architecture = {"pacs_resnet50": "ResNet-50", "pacs_alexnet": "AlexNet"}.get(name, "ResNet-18")
     for entry in entries("pacs_per_test_domain"):
         if entry["architecture"] != architecture:

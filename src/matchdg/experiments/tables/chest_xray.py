@@ -28,8 +28,8 @@ NOT_PRINTED = (
 SETUPS: dict[Budget, Setup] = {
     "quick": Setup(
         "64x64 pixels, half of the printed X-rays; DenseNet-121 with ImageNet weights is frozen, and a small head "
-        "trains for 10 epochs on features of two views of each image; learning rate 0.01, penalties 0.1, nothing "
-        "searched; one seed",
+        "trains for 10 epochs on features of two views of each image; one seed",
+        "learning rate 0.01 and penalties 0.1, nothing searched",
         "frozen",
         64,
         10,
@@ -47,8 +47,9 @@ SETUPS: dict[Budget, Setup] = {
     ),
     "cpu": Setup(
         "DenseNet-121 from ImageNet weights at 64x64 pixels, 10 epochs rather than 40 (printed phase 1: 5 rather than "
-        "50), of the printed grids both learning rates, the penalties 1 and 10 (of views: 1) and IRM from epochs 0 and "
-        "5; CSD's defaults; three seeds",
+        "50); three seeds",
+        "of the printed grids both learning rates, the penalties 1 and 10 (of views: 1) and IRM from epochs 0 and 5; "
+        "CSD's defaults",
         "fine-tuned",
         64,
         10,
@@ -65,6 +66,7 @@ SETUPS: dict[Budget, Setup] = {
     ),
     "paper": Setup(
         "as printed, at 224x224 pixels",
+        "the printed grids",
         "fine-tuned",
         224,
         40,
@@ -101,6 +103,7 @@ def chest_xray(budget: Budget, rule: Rule) -> Study:
         rule=rule,
         notes=(*NOTES, AS_THE_PAPER_SAYS, NOT_PRINTED, _in_domain()),
         about_budget=setup.about,
+        about_search=setup.about_search,
         show_printed=True,
     )
 

@@ -30,10 +30,12 @@ class Setup:
 
     `network` says whether networks are fine-tuned, or frozen with a head that trains on their features.
     `phase1_epochs` are those of the default and of the printed phase 1. `grid` has the values that are tried of a
-    setting, in place of the paper's; one alone is not searched. `data` goes into the data section.
+    setting, in place of the paper's; one alone is not searched; `about_search` says so in words. `data` goes into the
+    data section.
     """
 
     about: str
+    about_search: str
     network: str
     size: int
     epochs: int

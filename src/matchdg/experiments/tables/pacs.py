@@ -38,7 +38,8 @@ QUOTED = "Rows quoted in the paper are of other papers, some of which do not say
 SETUPS: dict[Budget, Setup] = {
     "quick": Setup(
         "64x64 pixels; the printed networks with ImageNet weights are frozen, and a small head trains for 10 epochs on "
-        "features of two views of each image; learning rate 0.01, penalties 0.1, nothing searched; one seed",
+        "features of two views of each image; one seed",
+        "learning rate 0.01 and penalties 0.1, nothing searched",
         "frozen",
         64,
         10,
@@ -48,8 +49,8 @@ SETUPS: dict[Budget, Setup] = {
     ),
     "cpu": Setup(
         "the printed networks from ImageNet weights at 64x64 pixels, 5 epochs rather than 50, in the printed phase 1 "
-        "too; of the printed grids the learning rates 0.01 and 0.001 and the penalties 0.01, 0.1 and 1.0 (of views: "
-        "0.1); one seed",
+        "too; one seed",
+        "of the printed grids the learning rates 0.01 and 0.001 and the penalties 0.01, 0.1 and 1.0 (of views: 0.1)",
         "fine-tuned",
         64,
         5,
@@ -59,6 +60,7 @@ SETUPS: dict[Budget, Setup] = {
     ),
     "paper": Setup(
         "as printed, at 224x224 pixels",
+        "the printed grids",
         "fine-tuned",
         224,
         50,
@@ -168,6 +170,7 @@ def _study(table: str, title: str, budget: Budget, rule: Rule, arms: list[Arm]) 
         rule=rule,
         notes=(*NOTES, PHASE1, AS_THE_PAPER_SAYS, QUOTED, *((LEAKS,) if leaks else ())),
         about_budget=setup.about,
+        about_search=setup.about_search,
         averages={AVERAGE: tuple(DOMAINS)},
         show_printed=True,
     )
