@@ -79,7 +79,8 @@ def test_another_backbone_or_other_data_are_other_features(split, cache):
 def test_views_are_kept_as_features_and_one_is_drawn_for_each_epoch(split, cache):
     found = freeze(replace(split, views=VIEWS), frozen(views=3))
     assert isinstance(found.views, KeptViews)
-    assert found.views.features.shape == (3, len(split.train), 128)
+    assert found.views.features.shape == (4, len(split.train), 128)
+    assert torch.equal(found.views.features[0], found.train.inputs[:])
     assert len(list(cache.glob("*.npy"))) == 6
     every = torch.arange(len(split.train))
     first, second = (found.views.shown(found.train.inputs, 0, 1, draw)[every] for draw in (0, 1))

@@ -62,6 +62,7 @@ TABLES = (
     "pacs_full",
     "chest_xray",
     "pacs_lite0",
+    "pacs_lite0_frozen",
 )
 FIGURES = ("penalty_curves", "tsne", "tsne_pacs")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")

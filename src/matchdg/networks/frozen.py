@@ -20,8 +20,8 @@ class FrozenSettings(Settings):
     """A small network on the representation of a `backbone` with weights from elsewhere, which stay as they are.
 
     Features of all inputs are computed once, in `eval()` mode, and kept in the user's cache; what trains sees these
-    alone. Where training images are augmented, so are these: of each, the features of `views` random views are kept,
-    and each epoch draws one.
+    alone. Where training images are augmented, so are these: of each, the features of `views` random views are kept
+    too, and each epoch draws one of them or of the image itself.
     """
 
     backbone: dict[str, Any] = Field(

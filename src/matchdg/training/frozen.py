@@ -43,7 +43,7 @@ def freeze(split: DomainSplit, settings: FrozenSettings, folder: Path | None = N
         train=_with(split.train, scaled(train)),
         validation=_with(split.validation, scaled(validation)),
         test=_with(split.test, scaled(test)),
-        views=_views(split, settings, features, scaled),
+        views=_views(split, settings, features, scaled, train),
     )
 
 
@@ -102,7 +102,7 @@ class Features:
 
 @dataclass(frozen=True)
 class KeptViews:
-    """Features of several views of each training input, one of which is drawn for each epoch: `features[V, N, D]`."""
+    """Features of each training input and of views of it, one of which is drawn for each epoch: `features[V, N, D]`."""
 
     features: Tensor
 
@@ -144,12 +144,16 @@ def content_key(inputs: Inputs) -> str:
 
 
 def _views(
-    split: DomainSplit, settings: FrozenSettings, features: Features, scaled: Callable[[Tensor], Tensor]
+    split: DomainSplit,
+    settings: FrozenSettings,
+    features: Features,
+    scaled: Callable[[Tensor], Tensor],
+    plain: Tensor,
 ) -> Views | None:
     if split.views is None or settings.views == 0:
         return None
-    views = [scaled(features.of(split.train.inputs, split.views, number)) for number in range(settings.views)]
-    return KeptViews(torch.stack(views))
+    views = [features.of(split.train.inputs, split.views, number) for number in range(settings.views)]
+    return KeptViews(torch.stack([scaled(values) for values in (plain, *views)]))
 
 
 def _dump(views: Views) -> Any:
