@@ -8,6 +8,7 @@ from typing import Any
 
 from matchdg.experiments.paired import add_paired
 from matchdg.experiments.study import Arm, Budget, Column, Rule, Study
+from matchdg.experiments.tables.pacs import dataset, fingerprint
 from matchdg.methods import METHODS
 
 DOMAINS = ("photo", "art_painting", "cartoon", "sketch")
@@ -50,8 +51,9 @@ def pacs_lite0(budget: Budget, rule: Rule) -> Study:
         ("MatchDG", "matchdg", {"method.penalty": penalties}, {}),
         ("MDGHybrid", "mdghybrid", {"method.penalty": penalties}, {"method": {"view_penalty": 0.1}}),
     ]
+    found = fingerprint()
     arms = [
-        _arm(label, method, target, grid, size, NETWORK, training, phase1, rule, changes)
+        _arm(label, method, dataset(target, found), grid, size, NETWORK, training, phase1, rule, changes)
         for label, method, grid, changes in rows
         for target in DOMAINS
     ]
@@ -87,7 +89,7 @@ def differences(table: dict[str, Any]) -> None:
 def _arm(
     label: str,
     method: str,
-    target: str,
+    data: dict[str, Any],
     grid: Grid,
     size: int,
     network: dict[str, Any],
@@ -97,7 +99,7 @@ def _arm(
     changes: Mapping[str, Mapping[str, Any]],
 ) -> Arm:
     values: dict[str, Any] = {
-        "dataset": {"name": "pacs", "targets": [target], "size": size, "views": "pacs"},
+        "dataset": {**data, "size": size},
         "network": network,
         "method": {"name": method, **changes.get("method", {})},
         "training": {
@@ -108,4 +110,5 @@ def _arm(
     }
     if METHODS[method].phase1 is not None:
         values["phase1"] = phase1
+    (target,) = data["targets"]
     return Arm(label, None, values, grid, task=target, columns={target: "target"})

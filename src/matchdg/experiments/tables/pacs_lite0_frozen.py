@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from matchdg.experiments.study import Arm, Budget, Column, Rule, Study
+from matchdg.experiments.tables.pacs import dataset, fingerprint
 from matchdg.experiments.tables.pacs_lite0 import (
     AVERAGE,
     COLUMNS,
@@ -57,8 +58,9 @@ NOTES = (
 def pacs_lite0_frozen(budget: Budget, rule: Rule) -> Study:
     """Ten methods on frozen features; hyper-parameters are searched on source validation data."""
     size = {"quick": 64, "cpu": 128, "paper": 224}[budget]
+    found = fingerprint()
     arms = [
-        _arm(name, target, _reduced(grid) if budget == "quick" else grid, size, rule)
+        _arm(name, dataset(target, found), _reduced(grid) if budget == "quick" else grid, size, rule)
         for name, grid in GRIDS.items()
         for target in DOMAINS
     ]
@@ -83,14 +85,15 @@ def _reduced(grid: Grid) -> Grid:
     return {key: (values[len(values) // 2],) for key, values in grid.items()}
 
 
-def _arm(name: str, target: str, grid: Grid, size: int, rule: Rule) -> Arm:
+def _arm(name: str, data: dict[str, Any], grid: Grid, size: int, rule: Rule) -> Arm:
     spec = METHODS[name]
     values: dict[str, Any] = {
-        "dataset": {"name": "pacs", "targets": [target], "size": size, "views": "pacs"},
+        "dataset": {**data, "size": size},
         "network": FROZEN,
         "method": {"name": name},
         "training": {**TRAINING, **({"selection": "target"} if rule == "target" else {})},
     }
     if spec.phase1 is not None:
         values["phase1"] = PHASE1
+    (target,) = data["targets"]
     return Arm(spec.label, None, values, grid, task=target, columns={target: "target"})
