@@ -48,7 +48,7 @@ def test_printed_tables_own_tables_and_figures_are_listed_in_this_order(matchdg)
     own = [name for name in names.TABLES if name not in printed_tables()]
     assert listed == [*printed_tables(), *own, *names.FIGURES]
     assert len(printed_tables()) == 14
-    assert own == ["rotated_digits", "phase1_ablation", "pacs_lite0", "pacs_lite0_frozen"]
+    assert own == ["rotated_digits", "phase1_ablation", "pacs_lite0", "pacs_lite0_frozen", "pacs_lite0_layers"]
     assert {entry["name"] for entry in entries if entry["reproducible"]} == {*names.TABLES, *names.FIGURES}
 
 

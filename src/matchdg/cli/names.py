@@ -63,6 +63,7 @@ TABLES = (
     "chest_xray",
     "pacs_lite0",
     "pacs_lite0_frozen",
+    "pacs_lite0_layers",
 )
 FIGURES = ("penalty_curves", "tsne", "tsne_pacs")
 FAMILIES = ("methods", "datasets", "networks", "matchers", "tables")

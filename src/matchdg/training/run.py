@@ -253,13 +253,7 @@ def load_network(out: Path, settings: RunSettings, split: DomainSplit) -> Networ
     from safetensors.torch import load_file
 
     network = bare_network(settings.network, split.train.input_shape, len(split.train.class_names))
-    path = run_folder(out, settings) / "weights.safetensors"
-    if not path.exists():
-        raise InputError(
-            f"{path} is not there: the run came without its weights, as results under version control do; "
-            "run the same command with another --store, which trains it again"
-        )
-    network.load_state_dict(load_file(path))
+    network.load_state_dict(load_file(run_folder(out, settings) / "weights.safetensors"))
     return network.eval()
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from matchdg.core.errors import InputError
 from matchdg.data import DomainDataset
 from matchdg.experiments.figures import reproduce_figure
 from matchdg.experiments.figures.tsne import Shown, plane, read, some, tsne, tsne_pacs
@@ -92,3 +93,11 @@ def test_a_frozen_network_is_shown_the_features(figure, quiet, tmp_path, monkeyp
     values = reproduce_figure(replace(figure, study=study), tmp_path, 1, quiet, "c").values
     assert values["failed"] == []
     assert len(values["points"]) == 56
+
+
+def test_a_run_that_came_without_its_weights_is_told(figure, quiet, tmp_path):
+    reproduce_figure(figure, tmp_path, 1, quiet, "c")
+    for path in tmp_path.rglob("weights.safetensors"):
+        path.unlink()
+    with pytest.raises(InputError, match=r"came without its weights.*choose another --store"):
+        reproduce_figure(figure, tmp_path, 1, quiet, "c")

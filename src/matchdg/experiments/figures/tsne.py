@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from matchdg.core.errors import InputError
 from matchdg.data import DomainDataset, DomainSplit
 from matchdg.experiments.figures.figure import FigureStudy, Numbers
 from matchdg.experiments.study import Arm, Budget, Study
 from matchdg.experiments.tables import pacs, rotated
 from matchdg.experiments.tables.rotated import FASHION, MNIST, SETUPS
 from matchdg.networks import Network
-from matchdg.training import load_network, read_result
+from matchdg.training import load_network, read_result, run_folder
 from matchdg.training.embed import embed
 from matchdg.training.run import build_split
 
@@ -69,7 +70,14 @@ def read(study: Study, store: Path) -> Numbers:
             if read_result(store, run) is None:
                 continue
             split = build_split(run)
-            shown = Shown.of(load_network(store, run, split), split)
+            try:
+                network = load_network(store, run, split)
+            except FileNotFoundError as error:
+                raise InputError(
+                    f"{error.filename or run_folder(store, run)} is not there: the run came without its weights, as "
+                    "those under version control do; choose another --store, where it is trained again"
+                ) from None
+            shown = Shown.of(network, split)
             points += [{"data": arm.group, "seed": seed, **point} for point in shown.points()]
             rows += [(arm.group, seed, *row) for row in shown.summary()]
     return Numbers(points, ("data", "seed", "inputs", "same class, %", "same domain, %"), rows)

@@ -16,6 +16,7 @@ from matchdg.experiments.tables.match_quality import (
 from matchdg.experiments.tables.pacs import pacs_alexnet, pacs_full, pacs_resnet18, pacs_resnet50
 from matchdg.experiments.tables.pacs_lite0 import pacs_lite0
 from matchdg.experiments.tables.pacs_lite0_frozen import pacs_lite0_frozen
+from matchdg.experiments.tables.pacs_lite0_layers import pacs_lite0_layers
 from matchdg.experiments.tables.perfect_fraction import perfect_fraction
 from matchdg.experiments.tables.phase1_ablation import phase1_ablation
 from matchdg.experiments.tables.rotated_digits import rotated_digits
@@ -41,6 +42,7 @@ STUDIES: Final[dict[str, Callable[[Budget, Rule], Study]]] = {
     "chest_xray": chest_xray,
     "pacs_lite0": pacs_lite0,
     "pacs_lite0_frozen": pacs_lite0_frozen,
+    "pacs_lite0_layers": pacs_lite0_layers,
 }
 
 
