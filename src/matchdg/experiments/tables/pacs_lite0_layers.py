@@ -21,8 +21,8 @@ PENALTIES = (
     ("representation", "cosine", 1.0),
 )
 NOTE = (
-    "Nothing is chosen here: each row is one setting, so that the best of them is no estimate for a new domain. ERM has "
-    "the same rows, steps and images as RandMatch."
+    "Nothing is chosen here: each row is one setting, so that the best of them is no estimate for a new domain. ERM "
+    "has the same rows, steps and images as RandMatch."
 )
 
 
