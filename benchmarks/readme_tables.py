@@ -56,6 +56,7 @@ HEADS = {
     "overlap_pct": "overlap, %",
     "top10_overlap_pct": "top-10 overlap, %",
     "mean_rank": "mean rank",
+    "art_painting": "art painting",
     "0": "0°",
     "90": "90°",
 }
@@ -66,6 +67,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "digits": lambda: table("rotated_digits"),
     "rotated": lambda: table("rotated_mnist_resnet18"),
     "quality": lambda: table("match_quality"),
+    "frozen": lambda: table("pacs_lite0_frozen"),
 }
 
 
