@@ -8,6 +8,7 @@ from typing import Any
 
 from matchdg.experiments.paired import add_paired
 from matchdg.experiments.study import Arm, Budget, Column, Rule, Study
+from matchdg.experiments.tables.fine_tuned import MATCHER, SEARCH_SEED
 from matchdg.experiments.tables.pacs import dataset, fingerprint
 from matchdg.methods import METHODS
 
@@ -15,12 +16,9 @@ DOMAINS = ("photo", "art_painting", "cartoon", "sketch")
 AVERAGE = "Average"
 COLUMNS = {name: Column() for name in (*DOMAINS, AVERAGE)}
 NETWORK = {"name": "efficientnet-lite0", "weights": "imagenet"}
-SEARCH_SEED = 100
 Grid = Mapping[str, tuple[Any, ...]]
 
 ERM_TWICE = "ERM, twice the images"
-# Phase 1 starts from the matches that the network gives with its weights from ImageNet.
-MATCHER = {"start": "network", "every": 1, "statistics": "domain"}
 LABELS_KNOWN = (
     "Matches are of the same class; which inputs of it belong together nobody knows, so that there is no oracle here."
 )
@@ -53,7 +51,18 @@ def pacs_lite0(budget: Budget, rule: Rule) -> Study:
     ]
     found = fingerprint()
     arms = [
-        _arm(label, method, dataset(target, found), grid, size, NETWORK, training, phase1, rule, changes)
+        arm(
+            label,
+            {"name": method, **changes.get("method", {})},
+            {
+                "dataset": {**dataset(target, found), "size": size},
+                "network": NETWORK,
+                "training": {**training, **changes.get("training", {})},
+                "phase1": phase1,
+            },
+            rule,
+            grid,
+        )
         for label, method, grid, changes in rows
         for target in DOMAINS
     ]
@@ -86,29 +95,18 @@ def differences(table: dict[str, Any]) -> None:
     add_paired(table, [name for name in ("ERM", ERM_TWICE) if name in names], DOMAINS)
 
 
-def _arm(
+def arm(
     label: str,
-    method: str,
-    data: dict[str, Any],
-    grid: Grid,
-    size: int,
-    network: dict[str, Any],
-    training: dict[str, Any],
-    phase1: dict[str, Any],
+    method: Mapping[str, Any],
+    sections: Mapping[str, Any],
     rule: Rule,
-    changes: Mapping[str, Mapping[str, Any]],
+    grid: Grid | None = None,
 ) -> Arm:
-    values: dict[str, Any] = {
-        "dataset": {**data, "size": size},
-        "network": network,
-        "method": {"name": method, **changes.get("method", {})},
-        "training": {
-            **training,
-            **({"selection": "target"} if rule == "target" else {}),
-            **changes.get("training", {}),
-        },
-    }
-    if METHODS[method].phase1 is not None:
-        values["phase1"] = phase1
-    (target,) = data["targets"]
-    return Arm(label, None, values, grid, task=target, columns={target: "target"})
+    """A row's part for the target that `sections` hold out; a phase 1 among them is for the methods that have one."""
+    values = {**sections, "method": {**method}}
+    if rule == "target":
+        values["training"] = {**values["training"], "selection": "target"}
+    if METHODS[method["name"]].phase1 is None:
+        values.pop("phase1", None)
+    (target,) = values["dataset"]["targets"]
+    return Arm(label, None, values, grid or {}, task=target, columns={target: "target"})

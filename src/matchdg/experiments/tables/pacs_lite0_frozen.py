@@ -1,9 +1,9 @@
 """PACS on features of EfficientNet-Lite0 that are computed once: every method in minutes on a CPU."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from matchdg.experiments.study import Arm, Budget, Column, Rule, Study
+from matchdg.experiments.study import Budget, Column, Rule, Study
+from matchdg.experiments.tables.fine_tuned import SEARCH_SEED
 from matchdg.experiments.tables.pacs import dataset, fingerprint
 from matchdg.experiments.tables.pacs_lite0 import (
     AVERAGE,
@@ -11,7 +11,8 @@ from matchdg.experiments.tables.pacs_lite0 import (
     DOMAINS,
     LABELS_KNOWN,
     NETWORK,
-    SEARCH_SEED,
+    Grid,
+    arm,
     differences,
 )
 from matchdg.methods import METHODS
@@ -32,7 +33,6 @@ PHASE1: dict[str, Any] = {
     "training": {"epochs": 3, "batch_rows": 64, "learning_rate": 0.05, "schedule": "cosine"},
 }
 SMALL = (0.01, 0.1)
-Grid = Mapping[str, tuple[Any, ...]]
 # Which layer is matched is searched with the penalty: on logits it hurt in a first try.
 MATCHED: Grid = {"method.penalty": SMALL, "method.layer": ("logits", "representation")}
 GRIDS: dict[str, Grid] = {
@@ -60,7 +60,13 @@ def pacs_lite0_frozen(budget: Budget, rule: Rule) -> Study:
     size = {"quick": 64, "cpu": 128, "paper": 224}[budget]
     found = fingerprint()
     arms = [
-        _arm(name, dataset(target, found), _reduced(grid) if budget == "quick" else grid, size, rule)
+        arm(
+            METHODS[name].label,
+            {"name": name},
+            sections(target, found, size),
+            rule,
+            _reduced(grid) if budget == "quick" else grid,
+        )
         for name, grid in GRIDS.items()
         for target in DOMAINS
     ]
@@ -85,15 +91,11 @@ def _reduced(grid: Grid) -> Grid:
     return {key: (values[len(values) // 2],) for key, values in grid.items()}
 
 
-def _arm(name: str, data: dict[str, Any], grid: Grid, size: int, rule: Rule) -> Arm:
-    spec = METHODS[name]
-    values: dict[str, Any] = {
-        "dataset": {**data, "size": size},
+def sections(target: str, found: str | None, size: int) -> dict[str, Any]:
+    """What all runs on frozen features share, with `target` held out."""
+    return {
+        "dataset": {**dataset(target, found), "size": size},
         "network": FROZEN,
-        "method": {"name": name},
-        "training": {**TRAINING, **({"selection": "target"} if rule == "target" else {})},
+        "training": TRAINING,
+        "phase1": PHASE1,
     }
-    if spec.phase1 is not None:
-        values["phase1"] = PHASE1
-    (target,) = data["targets"]
-    return Arm(spec.label, None, values, grid, task=target, columns={target: "target"})

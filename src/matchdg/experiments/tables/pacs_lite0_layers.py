@@ -3,10 +3,10 @@
 from typing import Any
 
 from matchdg.experiments.paired import add_paired
-from matchdg.experiments.study import Arm, Budget, Column, Rule, Study
-from matchdg.experiments.tables.pacs import dataset, fingerprint
-from matchdg.experiments.tables.pacs_lite0 import AVERAGE, COLUMNS, DOMAINS
-from matchdg.experiments.tables.pacs_lite0_frozen import FROZEN, PHASE1, TRAINING
+from matchdg.experiments.study import Budget, Column, Rule, Study
+from matchdg.experiments.tables.pacs import fingerprint
+from matchdg.experiments.tables.pacs_lite0 import AVERAGE, COLUMNS, DOMAINS, arm
+from matchdg.experiments.tables.pacs_lite0_frozen import TRAINING, sections
 from matchdg.methods import METHODS
 
 # Layer, distance, weight.
@@ -38,7 +38,7 @@ def pacs_lite0_layers(budget: Budget, rule: Rule) -> Study:
             )
             for layer, distance, weight in PENALTIES
         ]
-    arms = [_arm(label, method, target, found, size, rule) for label, method in rows for target in DOMAINS]
+    arms = [arm(label, method, sections(target, found, size), rule) for label, method in rows for target in DOMAINS]
     return Study(
         "pacs_lite0_layers",
         "PACS, EfficientNet-Lite0 frozen: the match penalty by layer",
@@ -56,15 +56,3 @@ def pacs_lite0_layers(budget: Budget, rule: Rule) -> Study:
 
 def _against_erm(table: dict[str, Any]) -> None:
     add_paired(table, ["ERM"], DOMAINS)
-
-
-def _arm(label: str, method: dict[str, Any], target: str, found: str | None, size: int, rule: Rule) -> Arm:
-    values: dict[str, Any] = {
-        "dataset": {**dataset(target, found), "size": size},
-        "network": FROZEN,
-        "method": method,
-        "training": {**TRAINING, **({"selection": "target"} if rule == "target" else {})},
-    }
-    if METHODS[method["name"]].phase1 is not None:
-        values["phase1"] = PHASE1
-    return Arm(label, None, values, task=target, columns={target: "target"})
